@@ -1,0 +1,170 @@
+//! The entity as an attempt sees it: typed reading, and asking for the next state.
+
+use crate::change::{Draft, Move, Stay};
+use crate::{Event, Failure, Host, Rejection};
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::time::Duration;
+
+/// The proof that a transition was accepted. Only [`Entity::transition`] makes one.
+#[derive(Debug)]
+#[must_use = "a step ends by returning it"]
+pub struct Done(());
+
+/// The entity of this attempt: a snapshot to read, and the right to ask for its next state.
+pub struct Entity {
+    host: Box<dyn Host>,
+    event: Event,
+}
+
+impl Entity {
+    /// For hosts: an entity over this handle, entered by this event.
+    pub fn new(host: impl Host + 'static, event: Event) -> Entity {
+        Entity {
+            host: Box::new(host),
+            event,
+        }
+    }
+
+    /// `machine/key`.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.host.id()
+    }
+
+    /// The key alone.
+    #[must_use]
+    pub fn key(&self) -> String {
+        self.host.key()
+    }
+
+    /// Id of the execution that holds the entity, the same over all its steps and attempts.
+    #[must_use]
+    pub fn execution(&self) -> String {
+        self.host.execution()
+    }
+
+    /// Which try of this visit this is, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.host.attempt()
+    }
+
+    /// Name of the state the entity is in.
+    #[must_use]
+    pub fn state(&self) -> String {
+        self.host.state()
+    }
+
+    /// How many changes of this entity were accepted. To read and to show.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.host.version()
+    }
+
+    /// What entered the visit: the same for every attempt of it.
+    #[must_use]
+    pub fn event(&self) -> &Event {
+        &self.event
+    }
+
+    /// What the steps remember. Use an `Option` where the machine has no default.
+    ///
+    /// # Errors
+    /// A permanent failure with the code `data-shape` if it is no such type.
+    pub fn data<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        let text = self.host.data();
+        decode("data", text.as_deref().unwrap_or("null"))
+    }
+
+    /// What clients want; none before the first apply.
+    ///
+    /// # Errors
+    /// A permanent failure with the code `desired-shape` if it is no such type.
+    pub fn desired<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
+        self.host
+            .desired()
+            .map(|text| decode("desired", &text))
+            .transpose()
+    }
+
+    /// What steps promised to clients; none before the first.
+    ///
+    /// # Errors
+    /// A permanent failure with the code `outputs-shape` if it is no such type.
+    pub fn outputs<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
+        self.host
+            .outputs()
+            .map(|text| decode("outputs", &text))
+            .transpose()
+    }
+
+    /// Whether somebody asked for this execution to be cancelled. The step is not stopped by
+    /// that: it decides where to stop safely.
+    #[must_use]
+    pub fn cancel_requested(&self) -> bool {
+        self.host.cancel_requested()
+    }
+
+    /// Real time left before the host ends this attempt. An accepted save does not lengthen it;
+    /// it only starts the idle deadline anew.
+    #[must_use]
+    pub fn time_left(&self) -> Duration {
+        Duration::from_millis(self.host.deadline_ms())
+    }
+
+    /// Reads the entity again, after a `conflict`.
+    ///
+    /// # Errors
+    /// Rejections: fenced, spent, unavailable.
+    pub fn reload(&self) -> Result<(), Rejection> {
+        self.host.reload()
+    }
+
+    /// Puts a checkpoint on record: a later attempt of this visit begins from here.
+    ///
+    /// ```
+    /// # use interlock_sdk::{checkpoint, Entity, Failure};
+    /// # fn step(pool: &Entity, data: &[u32]) -> Result<(), Failure> {
+    /// pool.save(checkpoint().data(&data))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Rejections: fenced, spent, conflict, guard, denied, invalid, limit, unavailable.
+    pub fn save(&self, checkpoint: Draft<Stay>) -> Result<(), Rejection> {
+        self.host.save(checkpoint.finish()?)
+    }
+
+    /// Asks for the next state. Accepted means durable, and this attempt is over: return the
+    /// [`Done`]. One is accepted per attempt.
+    ///
+    /// # Errors
+    /// Rejections: fenced, spent, conflict, not-allowed, guard, denied, invalid, limit,
+    /// unavailable. Nothing has changed then, and the step may ask for something else.
+    pub fn transition(&self, change: Draft<Move>) -> Result<Done, Rejection> {
+        self.host.transition(change.finish()?)?;
+        Ok(Done(()))
+    }
+
+    pub(crate) fn host(&self) -> &dyn Host {
+        &*self.host
+    }
+}
+
+impl fmt::Debug for Entity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entity")
+            .field("id", &self.id())
+            .field("event", &self.event)
+            .finish_non_exhaustive()
+    }
+}
+
+fn decode<T: DeserializeOwned>(document: &str, text: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(|e| {
+        let reason = format!("{document} is not what the step expects: {e}");
+        Failure::permanent(reason).code(format!("{document}-shape"))
+    })
+}

@@ -1,0 +1,263 @@
+//! Conversions and dispatch. Rules are the host's and are tested there: this host says yes to
+//! everything but what it was told to refuse, and writes down what it was asked.
+
+use crate::*;
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+#[derive(Default)]
+struct Scripted {
+    data: Option<&'static str>,
+    desired: Option<&'static str>,
+    refusal: Option<Rejection>,
+    asked: Rc<RefCell<Vec<String>>>,
+}
+
+impl Scripted {
+    fn ask(&self, what: String) -> Result<(), Rejection> {
+        self.asked.borrow_mut().push(what);
+        self.refusal.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Host for Scripted {
+    fn id(&self) -> String {
+        "resource/gpu-7".to_owned()
+    }
+    fn key(&self) -> String {
+        "gpu-7".to_owned()
+    }
+    fn execution(&self) -> String {
+        "resource/gpu-7@3.1".to_owned()
+    }
+    fn attempt(&self) -> u32 {
+        2
+    }
+    fn state(&self) -> String {
+        "planning".to_owned()
+    }
+    fn version(&self) -> u64 {
+        2
+    }
+    fn desired(&self) -> Option<String> {
+        self.desired.map(str::to_owned)
+    }
+    fn data(&self) -> Option<String> {
+        self.data.map(str::to_owned)
+    }
+    fn outputs(&self) -> Option<String> {
+        None
+    }
+    fn cancel_requested(&self) -> bool {
+        false
+    }
+    fn deadline_ms(&self) -> u64 {
+        1_500
+    }
+    fn reload(&self) -> Result<(), Rejection> {
+        self.ask("reload".to_owned())
+    }
+    fn save(&self, checkpoint: Checkpoint) -> Result<(), Rejection> {
+        self.ask(format!("{checkpoint:?}"))
+    }
+    fn transition(&self, change: Change) -> Result<(), Rejection> {
+        self.ask(format!("{change:?}"))
+    }
+    fn token(&self) -> u64 {
+        7
+    }
+    fn still_holds(&self) -> bool {
+        true
+    }
+}
+
+fn signal() -> Event {
+    Event {
+        id: "e1".to_owned(),
+        kind: EventKind::Signal,
+        name: "resize".to_owned(),
+        payload: Some(r#"{"size":4}"#.to_owned()),
+        at_ms: 1,
+    }
+}
+
+fn rejection(retryable: bool) -> Rejection {
+    Rejection {
+        kind: RejectionKind::NotAllowed,
+        code: "not-allowed".to_owned(),
+        subject: "resource/gpu-7".to_owned(),
+        expected: "calm or alarm".to_owned(),
+        got: "root".to_owned(),
+        retryable,
+        retry_after: Some(Duration::from_secs(30)),
+        detail: None,
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize, PartialEq)]
+struct Data {
+    size: u32,
+}
+
+fn grow(entity: &Entity) -> Result<Done, Failure> {
+    let data: Data = entity.data()?;
+    Ok(entity.transition(to("ready").data(&Data {
+        size: data.size + 1,
+    }))?)
+}
+
+fn check_quota(_: &Entity) -> Result<Done, Failure> {
+    Err(Failure::retry("no quota yet")
+        .code("quota")
+        .after(Duration::from_secs(2)))
+}
+
+mod nested {
+    pub(super) fn look(_: &crate::Entity) -> Result<crate::Done, crate::Failure> {
+        Err(crate::Failure::retry("looked"))
+    }
+}
+
+steps!(grow, check_quota, nested::look, "move" => grow);
+
+#[test]
+fn a_step_is_found_by_the_name_that_the_manifest_spells() {
+    let run = |name: &str| {
+        let host = Scripted {
+            data: Some(r#"{"size":1}"#),
+            ..Scripted::default()
+        };
+        match crate::run(STEPS, name, &Entity::new(host, signal())) {
+            Ok(_done) => "done".to_owned(),
+            Err(failure) => failure.to_string(),
+        }
+    };
+    assert_eq!(run("grow"), "done");
+    assert_eq!(run("move"), "done");
+    assert_eq!(run("check-quota"), "quota (retry): no quota yet");
+    assert_eq!(run("check_quota"), "quota (retry): no quota yet");
+    assert_eq!(run("look"), "failed (retry): looked");
+    assert_eq!(
+        run("shrink"),
+        "unknown-step (permanent): this component has no step \"shrink\"; it has grow, check-quota, look, move"
+    );
+}
+
+#[test]
+fn a_transition_carries_what_the_step_put_into_it() {
+    let host = Scripted::default();
+    let asked = host.asked.clone();
+    let entity = Entity::new(host, signal());
+    let draft = to("ready")
+        .data(&Data { size: 4 })
+        .outputs(&serde_json::json!({ "endpoint": "a" }))
+        .set("data.seen", from("now"))
+        .set("data.note", "a \"word\"")
+        .mutation(Mutation::Increment("data.runs".to_owned(), 1.into()))
+        .condition(Condition::new("Placed", Status::True).because("Found", "four nodes"));
+    let _done = entity.transition(draft).expect("the host says yes");
+    assert_eq!(
+        asked.borrow().as_slice(),
+        [concat!(
+            r#"Change { to: "ready", data: Some("{\"size\":4}"), outputs: Some("{\"endpoint\":\"a\"}"), "#,
+            r#"set: [Set("data.seen", From("now")), Set("data.note", Json("\"a \\\"word\\\"\"")), "#,
+            r#"Increment("data.runs", Json("1"))], conditions: [Condition { type: "Placed", status: True, "#,
+            r#"reason: "Found", message: "four nodes" }] }"#
+        )]
+    );
+}
+
+#[test]
+fn a_value_that_is_no_json_is_refused_before_the_host_is_asked() {
+    let host = Scripted::default();
+    let asked = host.asked.clone();
+    let entity = Entity::new(host, signal());
+    let keyed_by_lists = std::collections::BTreeMap::from([(vec![1], 1)]);
+    let refused = entity
+        .transition(to("ready").data(&keyed_by_lists))
+        .expect_err("no JSON");
+    assert_eq!(
+        refused.to_string(),
+        "json: data: expected a value that JSON can hold, got key must be a string"
+    );
+    let refused = entity
+        .save(checkpoint().outputs(&keyed_by_lists))
+        .expect_err("no JSON");
+    assert_eq!(refused.subject, "outputs");
+    assert!(asked.borrow().is_empty());
+}
+
+#[test]
+fn a_rejection_becomes_a_retry_only_if_it_is_retryable() {
+    let failure = Failure::from(rejection(true));
+    assert!(!failure.is_permanent());
+    assert_eq!(failure.retry_after(), Some(Duration::from_secs(30)));
+    let failure = Failure::from(rejection(false));
+    assert_eq!(
+        failure.to_string(),
+        "not-allowed (permanent): not-allowed: resource/gpu-7: expected calm or alarm, got root"
+    );
+}
+
+#[test]
+fn a_refused_transition_gives_no_done() {
+    let host = Scripted {
+        data: Some(r#"{"size":1}"#),
+        refusal: Some(rejection(false)),
+        ..Scripted::default()
+    };
+    let failure = grow(&Entity::new(host, signal())).expect_err("refused");
+    assert_eq!(failure.as_code(), "not-allowed");
+}
+
+#[test]
+fn documents_of_another_shape_are_permanent_failures_that_say_so() {
+    let of = |data, desired| {
+        Entity::new(
+            Scripted {
+                data,
+                desired,
+                ..Scripted::default()
+            },
+            signal(),
+        )
+    };
+    assert_eq!(
+        of(Some(r#"{"size":1}"#), None).data::<Data>(),
+        Ok(Data { size: 1 })
+    );
+    assert_eq!(of(None, None).data::<Option<Data>>(), Ok(None));
+    assert_eq!(of(None, None).desired::<Data>(), Ok(None));
+    assert_eq!(
+        of(None, Some(r#"{"size":2}"#)).desired::<Data>(),
+        Ok(Some(Data { size: 2 }))
+    );
+    let failure = of(Some(r#"{"size":"x"}"#), None)
+        .data::<Data>()
+        .expect_err("not a number");
+    assert_eq!(
+        (failure.as_code(), failure.is_permanent()),
+        ("data-shape", true)
+    );
+    let failure = of(None, Some("{}")).desired::<Data>().expect_err("no size");
+    assert_eq!(failure.as_code(), "desired-shape");
+    assert_eq!(
+        of(None, None).event().payload::<Data>(),
+        Ok(Some(Data { size: 4 }))
+    );
+    let failure = of(None, None)
+        .event()
+        .payload::<Vec<u8>>()
+        .expect_err("not a list");
+    assert_eq!(failure.as_code(), "payload-shape");
+}
+
+#[test]
+fn the_token_is_for_reading() {
+    let entity = Entity::new(Scripted::default(), signal());
+    assert_eq!(fencing::token(&entity), 7);
+    assert!(fencing::still_holds(&entity));
+    assert_eq!(entity.time_left(), Duration::from_millis(1_500));
+}
