@@ -1,0 +1,225 @@
+//! Everything that writes is one of these, the host's own sweeps and the operator's verbs included.
+
+use crate::doc::{Digest, Doc};
+use crate::ids::{EntityId, MachineName, Name, Principal};
+use crate::machine::Machine;
+use crate::number::{Incarnation, SessionId, Version};
+use crate::record::{Answer, Condition, Failure, Key};
+use crate::value::Mutation;
+use crate::view::{Claim, Event};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A request to change something, decided and committed in one transaction.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// Who asks.
+    pub by: Principal,
+    /// For what.
+    pub verb: Verb,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub enum Verb {
+    /// One boot of a host: closes every other session.
+    OpenSession {
+        /// Random.
+        nonce: String,
+        /// Kept if the store has none yet.
+        secret: [u8; 32],
+    },
+    /// A stop in good order.
+    CloseSession,
+    /// A new revision of a machine; a no-op if its digest is the active one's.
+    Deploy(Box<Deploy>),
+    /// A new revision with the content of an old one.
+    Rollback {
+        /// The machine.
+        machine: MachineName,
+        /// The revision to bring back.
+        to: u64,
+    },
+    /// A new entity.
+    Create(Box<Create>),
+    /// New `desired`.
+    Apply {
+        /// The entity.
+        entity: EntityId,
+        /// What clients want now.
+        desired: Doc,
+        /// The generation it replaces.
+        expect: Option<u64>,
+        /// The revision whose schema it was already checked against.
+        checked: Option<u64>,
+    },
+    /// Away with an entity at rest or over.
+    Delete(EntityId),
+    /// End whatever it does, for good.
+    Kill {
+        /// The entity.
+        entity: EntityId,
+        /// For the record.
+        reason: String,
+    },
+    /// Try again.
+    Unpark(EntityId),
+    /// Something happened.
+    Deliver {
+        /// To whom.
+        entity: EntityId,
+        /// What.
+        event: Box<Event>,
+    },
+    /// A step's checkpoint.
+    Save(Claim, Box<Change>),
+    /// A step's move.
+    Transition(Claim, Name, Box<Change>),
+    /// An attempt ended without a transition.
+    End(Claim, Failure),
+    /// Store time has come to what the index says of this entity.
+    Due(EntityId),
+    /// A timer's wall time has come.
+    Fire {
+        /// The entity.
+        entity: EntityId,
+        /// The timer.
+        timer: Name,
+        /// When it was to fire: tells one visit's timer from another's.
+        due: crate::time::WallTime,
+    },
+    /// An attempt whose session is over: begin it again.
+    Recover(EntityId),
+    /// The next queued event, or `desired-changed`: what a rest is followed by.
+    Continue(EntityId),
+    /// Remove what has expired, a bounded number at a time.
+    Sweep,
+    /// Compare an entity with the index entries found for it, and repair.
+    Audit {
+        /// The entity.
+        entity: EntityId,
+        /// Index entries that name it.
+        found: Vec<Key>,
+        /// Whether its open attempt runs in this host, if it has one of this session.
+        live: bool,
+    },
+}
+
+/// See [`Verb::Deploy`].
+#[derive(Clone, Debug)]
+pub struct Deploy {
+    /// The definition, checked.
+    pub machine: Arc<Machine>,
+    /// Digest of manifest and component.
+    pub digest: Digest,
+    /// Digest of the component, already stored.
+    pub component: Option<Digest>,
+    /// The manifest as written.
+    pub source: String,
+}
+
+/// See [`Verb::Create`].
+#[derive(Clone, Debug)]
+pub struct Create {
+    /// Its id.
+    pub entity: EntityId,
+    /// What clients want.
+    pub desired: Option<Doc>,
+    /// Free labels.
+    pub labels: BTreeMap<String, String>,
+    /// What if there is one.
+    pub on_existing: OnExisting,
+    /// Decided in the same transaction; if it is refused, so is the create.
+    pub event: Option<Event>,
+}
+
+/// What a create does about an entity that is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnExisting {
+    /// The same request is the existing entity, another a conflict.
+    #[default]
+    Same,
+    /// A conflict always.
+    Fail,
+    /// The existing entity, and the first event is still delivered.
+    Use,
+    /// Delete and create in one transaction, by delete's rule.
+    Recreate,
+}
+
+/// What a step changes besides its state.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// Replaces data.
+    pub data: Option<Doc>,
+    /// Replaces outputs.
+    pub outputs: Option<Doc>,
+    /// Applied to both, after that.
+    pub set: Vec<Mutation>,
+    /// Published; `since` is the host's to say.
+    pub conditions: Vec<Condition>,
+    /// The revision whose schemas both documents were already checked against.
+    pub checked: Option<u64>,
+}
+
+/// What became of an accepted command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Nothing was to be done.
+    Nothing,
+    /// A session is open: its id, and how many others it closed.
+    Session(SessionId, usize),
+    /// A revision is active; `new` unless it already was.
+    Deployed {
+        /// Its number.
+        revision: u64,
+        /// Whether this command made it.
+        new: bool,
+    },
+    /// An entity is there.
+    Created {
+        /// Its incarnation.
+        incarnation: Incarnation,
+        /// Its version.
+        version: Version,
+        /// Whether this command made it.
+        new: bool,
+        /// The answer to the first event.
+        answer: Option<Box<Answer>>,
+    },
+    /// `desired` is written.
+    Applied {
+        /// Its generation.
+        generation: u64,
+    },
+    /// An event's answer.
+    Answered {
+        /// The answer.
+        answer: Box<Answer>,
+        /// Whether it is the remembered one of an earlier delivery.
+        replayed: bool,
+    },
+    /// A step's save or transition is committed.
+    Written {
+        /// The version it made.
+        version: Version,
+    },
+    /// The entity has this version and state now.
+    Now {
+        /// The version.
+        version: Version,
+        /// The state.
+        state: Name,
+        /// Whether this command changed something.
+        changed: bool,
+    },
+    /// Expired records were removed; more may be waiting.
+    Swept {
+        /// How many.
+        removed: usize,
+        /// Whether to come back at once.
+        more: bool,
+    },
+    /// What the audit mended, in words.
+    Repaired(Vec<String>),
+}

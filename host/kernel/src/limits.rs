@@ -1,0 +1,64 @@
+//! Every bound of the kernel, named once, with why it is that number.
+
+/// A key of an entity, in bytes. Long enough for a URN, short enough to repeat in every index entry.
+pub const KEY_BYTES_MAX: usize = 200;
+/// A machine's, state's, event's, step's or timer's name, in bytes.
+pub const NAME_BYTES_MAX: usize = 63;
+/// An event id, in bytes: clients send UUIDs, URNs and message ids of other systems.
+pub const EVENT_ID_BYTES_MAX: usize = 200;
+/// A document (desired, data, outputs, payload), in bytes of its canonical text: the store's value limit
+/// less room for the record around it.
+pub const DOCUMENT_BYTES_MAX: usize = 256 * 1024 - 4 * 1024;
+/// Events waiting for one entity. More than this is a queue in the wrong place.
+pub const INBOX_MAX: u32 = 32;
+/// Saves in one visit: a checkpoint every second for a quarter of an hour.
+pub const SAVES_MAX: u32 = 1_000;
+/// Facts of one kind recorded for one entity; further ones are only counted, so that a
+/// client that is refused a million times does not fill the disk.
+pub const FACTS_MAX: u32 = 100;
+/// A changed document up to this size stands in the history entry itself; its digest always does.
+pub const INLINE_BYTES_MAX: usize = 1024;
+/// Attempts of one visit lost with their host before it is parked as `crash-loop`.
+pub const LOST_MAX: u32 = 10;
+/// The longest wait between attempts lost with their host, in ms.
+pub const LOST_WAIT_MS_MAX: u64 = 60_000;
+/// Labels of an entity or a machine.
+pub const LABELS_MAX: usize = 32;
+/// A label's name or value, in bytes.
+pub const LABEL_BYTES_MAX: usize = 256;
+/// Conditions an entity publishes.
+pub const CONDITIONS_MAX: usize = 32;
+/// A condition's field, in bytes.
+pub const CONDITION_BYTES_MAX: usize = 1024;
+/// Mutations in one change.
+pub const MUTATIONS_MAX: usize = 64;
+/// Elements of an array that `append` may reach when it names no bound of its own.
+pub const APPEND_MAX: usize = 1_000;
+/// Refused calls in one attempt; the next call traps.
+pub const REFUSALS_MAX: u32 = 16;
+/// Reasons, codes and messages a step or client hands in, in bytes; longer ones are cut, not refused.
+pub const TEXT_BYTES_MAX: usize = 1024;
+/// The shortest and longest time an event id is remembered, and the default, in ms.
+pub const DEDUP_MS_MIN: u64 = 60_000;
+/// See [`DEDUP_MS_MIN`].
+pub const DEDUP_MS_MAX: u64 = 30 * 86_400_000;
+/// See [`DEDUP_MS_MIN`].
+pub const DEDUP_MS_DEFAULT: u64 = 86_400_000;
+/// How long an attempt may be without progress when its state does not say, in ms.
+pub const IDLE_MS_DEFAULT: u64 = 30_000;
+/// How long an attempt may take in all when its state does not say, in ms.
+pub const TOTAL_MS_DEFAULT: u64 = 600_000;
+/// Transitions in a row without a wait when the machine does not say; then parked as `runaway`.
+pub const CHAIN_DEFAULT: u32 = 100;
+/// How long history is kept when the machine does not say, in ms.
+pub const HISTORY_MS_DEFAULT: u64 = 90 * 86_400_000;
+/// The longest pause a step may ask for before its next attempt, in ms.
+pub const RETRY_AFTER_MS_MAX: u64 = 86_400_000;
+/// What a refused caller is told to wait when nothing better is known, in ms.
+pub const BUSY_RETRY_MS: u64 = 1_000;
+/// Expired records removed by one `Sweep`.
+pub const SWEEP_MAX: usize = 256;
+/// Old history entries removed with one new entry.
+pub const TRIM_MAX: u64 = 32;
+/// Nesting of a document; serde_json's own bound.
+pub const DEPTH_MAX: usize = 127;

@@ -1,0 +1,285 @@
+//! A machine: states, events, transitions, guards, steps. Immutable per revision; `interlock-manifest`
+//! makes it from TOML and has checked it.
+
+use crate::doc::Doc;
+use crate::ids::{MachineName, Name};
+use crate::limits;
+use crate::value::{Filter, Mutation};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+/// One definition, owned by the operator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Its name.
+    pub name: MachineName,
+    /// Who answers for it; shown in every refusal.
+    pub owner: String,
+    /// Where a created entity starts: a rest state.
+    pub initial: Name,
+    /// Which revision an entity follows.
+    pub revisions: Revisions,
+    /// Free labels, `project` among them.
+    pub labels: BTreeMap<String, String>,
+    /// What clients want.
+    pub desired: Contract,
+    /// How `desired` is written.
+    pub apply: ApplyPolicy,
+    /// What steps remember.
+    pub data: Contract,
+    /// What steps promise to clients.
+    pub outputs: Contract,
+    /// The events clients may send.
+    pub events: BTreeMap<Name, EventSpec>,
+    /// The states.
+    pub states: BTreeMap<Name, State>,
+    /// Bounds of an execution.
+    pub limits: MachineLimits,
+}
+
+/// The contract of one document.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Contract {
+    /// JSON Schema; none accepts any document.
+    pub schema: Option<Doc>,
+    /// What a created entity has.
+    pub default: Option<Doc>,
+}
+
+/// Which revision an entity follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Revisions {
+    /// The newest compatible one, adopted between attempts.
+    Newest,
+    /// The one it began with.
+    Pinned,
+}
+
+/// How `desired` is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ApplyPolicy {
+    /// `apply` names the generation it replaces.
+    IfMatch,
+    /// `apply` may leave it out: the last writer wins.
+    LastWriter,
+}
+
+/// One event clients may send.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventSpec {
+    /// What happens while the entity is busy.
+    pub on_busy: OnBusy,
+    /// How long an event id is remembered, in ms of store time.
+    pub dedup_ms: u64,
+    /// JSON Schema of the payload; none accepts any.
+    pub schema: Option<Doc>,
+}
+
+/// What happens to an event that meets a busy entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnBusy {
+    /// Refused, with who holds the lock.
+    Reject,
+    /// Kept in the entity's inbox until it rests.
+    Queue,
+}
+
+/// One state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Free, busy or over.
+    pub kind: StateKind,
+    /// The step that runs in it; none waits for a timer or an event.
+    pub step: Option<Name>,
+    /// The transitions its step may ask for, named by their target.
+    pub to: Vec<Move>,
+    /// The events it takes, each with its moves in file order: the first whose guard holds.
+    pub on: BTreeMap<Name, Vec<Move>>,
+    /// Timers set at entry.
+    pub after: Vec<TimerSpec>,
+    /// The whole visit, retries included, in ms of store time.
+    pub deadline_ms: Option<u64>,
+    /// `wait = "forever"`: it may wait without deadline or timer.
+    pub waits_forever: bool,
+    /// An attempt may be this long without progress, in ms.
+    pub idle_ms: u64,
+    /// An attempt may take this long in all, in ms.
+    pub total_ms: u64,
+    /// When a failed attempt is tried again.
+    pub retry: Retry,
+    /// After a permanent failure.
+    pub on_permanent: FailurePath,
+    /// After the last retry, and when the visit's deadline is over.
+    pub on_exhausted: FailurePath,
+}
+
+/// Whether an entity in this state is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StateKind {
+    /// Free: nothing runs, a new operation may start.
+    Rest,
+    /// Locked by an execution.
+    Working,
+    /// Over, well.
+    Succeeded,
+    /// Over, badly.
+    Failed,
+}
+
+impl StateKind {
+    /// Succeeded or failed.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed)
+    }
+
+    /// Working: exactly these states are locked.
+    #[must_use]
+    pub const fn is_locked(self) -> bool {
+        matches!(self, Self::Working)
+    }
+}
+
+/// One move a state allows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Move {
+    /// The state it enters; none stays in the same visit and only `set`s (events and timers only).
+    pub to: Option<Name>,
+    /// Must hold inside the transaction.
+    pub guard: Filter,
+    /// Applied to data and outputs.
+    pub set: Vec<Mutation>,
+}
+
+/// A timer of a state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimerSpec {
+    /// Its name in the state.
+    pub name: Name,
+    /// From entry, in ms of wall time; downtime counts.
+    pub wait_ms: u64,
+    /// What it does.
+    pub then: Move,
+}
+
+/// When a failed attempt is tried again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Retry {
+    /// Attempts in all, the first included.
+    pub attempts: u32,
+    /// Wait before the second, in ms.
+    pub first_ms: u64,
+    /// Each further wait is this much longer.
+    pub factor: f64,
+    /// No wait is longer than this, in ms.
+    pub max_ms: u64,
+    /// Plus or minus this part of the wait, 0 to 1; drawn from the attempt's identity.
+    pub jitter: f64,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { attempts: 5, first_ms: 1_000, factor: 2.0, max_ms: 60_000, jitter: 0.1 }
+    }
+}
+
+/// Where a failed visit goes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum FailurePath {
+    /// Stop trying, visibly; an operator decides.
+    Park,
+    /// Enter this state.
+    To {
+        /// The state.
+        to: Name,
+        /// Applied to data and outputs.
+        set: Vec<Mutation>,
+    },
+}
+
+/// Bounds of an execution.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MachineLimits {
+    /// Linear memory of a step, in bytes.
+    pub memory_bytes: u64,
+    /// Transitions in a row without a wait; then parked as `runaway`.
+    pub transitions: u32,
+    /// From leaving rest, in ms of store time; then parked as `execution-limit`.
+    pub execution_ms: Option<u64>,
+    /// How long history is kept, in ms of wall time.
+    pub history_ms: u64,
+}
+
+impl Default for MachineLimits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 64 << 20,
+            transitions: limits::CHAIN_DEFAULT,
+            execution_ms: None,
+            history_ms: limits::HISTORY_MS_DEFAULT,
+        }
+    }
+}
+
+/// The state a killed entity is in: final, failed, in every machine; no manifest may name it.
+pub static KILLED: LazyLock<Name> = LazyLock::new(|| match "killed".parse() {
+    Ok(name) => name,
+    Err(never) => unreachable!("{never}"),
+});
+
+/// The host event raised when `desired` is ahead of what the steps have seen.
+pub static DESIRED_CHANGED: LazyLock<Name> = LazyLock::new(|| match "desired-changed".parse() {
+    Ok(name) => name,
+    Err(never) => unreachable!("{never}"),
+});
+
+static KILLED_STATE: LazyLock<State> = LazyLock::new(|| State { kind: StateKind::Failed, ..State::default() });
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            kind: StateKind::Working,
+            step: None,
+            to: Vec::new(),
+            on: BTreeMap::new(),
+            after: Vec::new(),
+            deadline_ms: None,
+            waits_forever: false,
+            idle_ms: limits::IDLE_MS_DEFAULT,
+            total_ms: limits::TOTAL_MS_DEFAULT,
+            retry: Retry::default(),
+            on_permanent: FailurePath::Park,
+            on_exhausted: FailurePath::Park,
+        }
+    }
+}
+
+impl Machine {
+    /// A state by name, the built-in `killed` included.
+    #[must_use]
+    pub fn state(&self, name: &Name) -> Option<&State> {
+        self.states.get(name).or_else(|| (*name == *KILLED).then(|| &*KILLED_STATE))
+    }
+}
+
+/// A machine as deployed: a numbered, immutable revision of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Revision {
+    /// Counted per machine, from 1.
+    pub number: u64,
+    /// Digest of manifest and component: the same digest is the same revision.
+    pub digest: crate::doc::Digest,
+    /// Digest of the component; none for a machine without steps.
+    pub component: Option<crate::doc::Digest>,
+    /// The manifest as it was written.
+    pub source: String,
+    /// The revision this one brought back, if it was a rollback.
+    pub rollback_of: Option<u64>,
+    /// When, and by whom.
+    pub deployed: crate::time::WallTime,
+    /// See `deployed`.
+    pub by: crate::ids::Principal,
+    /// The definition.
+    pub machine: Arc<Machine>,
+}

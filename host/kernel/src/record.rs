@@ -1,0 +1,679 @@
+//! What is stored: one kind of record per key family. The kernel sees these, never bytes; `encode` and
+//! `decode` are here because only the kernel may bring back a version or a token, and only inside a
+//! whole record.
+
+use crate::doc::{Digest, Doc};
+use crate::ids::{EntityId, EventId, ExecutionId, MachineName, Name, Principal};
+use crate::machine::Revision;
+use crate::number::{FencingToken, Incarnation, SessionId, Version};
+use crate::rejection::Rejection;
+use crate::time::{StoreTime, WallTime};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Where a record stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// A machine: its active revision.
+    Machine(MachineName),
+    /// One revision of it.
+    Revision(MachineName, u64),
+    /// An entity's head.
+    Head(EntityId),
+    /// One of its documents.
+    Part(EntityId, Part),
+    /// A queued event, by its place.
+    Inbox(EntityId, u64),
+    /// A history entry.
+    History(EntityId, Incarnation, u64),
+    /// A remembered event id; survives delete.
+    Dedup(EntityId, EventId),
+    /// Index: the earliest thing that store time will cause.
+    Due(StoreTime, EntityId),
+    /// Index: a timer.
+    Timer(WallTime, EntityId, Name),
+    /// Index: an open attempt by session.
+    Open(SessionId, EntityId),
+    /// A session.
+    Session(SessionId),
+    /// What expires at a store time; the number tells apart what one job wrote.
+    Expiry(StoreTime, u64, u32),
+    /// The store's random secret, from which steps' random numbers are derived.
+    Secret,
+}
+
+/// A document of an entity that is a record of its own, rewritten only when it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// What clients want.
+    Desired,
+    /// What steps remember.
+    Data,
+    /// What steps promise.
+    Outputs,
+    /// The payload of the visit's cause.
+    Cause,
+    /// `desired` as the running execution sees it, kept once an apply has replaced it.
+    Held,
+    /// The published conditions.
+    Conditions,
+}
+
+impl Part {
+    /// Every part.
+    pub const ALL: [Self; 6] =
+        [Self::Desired, Self::Data, Self::Outputs, Self::Cause, Self::Held, Self::Conditions];
+}
+
+/// A stored record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// At [`Key::Machine`].
+    Machine(MachineRecord),
+    /// At [`Key::Revision`].
+    Revision(Arc<Revision>),
+    /// At [`Key::Head`].
+    Head(Box<Head>),
+    /// At [`Key::Part`] but for conditions.
+    Doc(Doc),
+    /// At [`Part::Conditions`].
+    Conditions(Vec<Condition>),
+    /// At [`Key::Inbox`].
+    Queued(Queued),
+    /// At [`Key::History`].
+    Entry(Box<Entry>),
+    /// At [`Key::Dedup`].
+    Dedup(Dedup),
+    /// At an index key.
+    Mark,
+    /// At [`Key::Session`].
+    Session(SessionRecord),
+    /// At [`Key::Expiry`].
+    Expires(Expires),
+    /// At [`Key::Secret`].
+    Secret([u8; 32]),
+}
+
+/// A machine's record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineRecord {
+    /// The revision that new entities follow.
+    pub active: u64,
+    /// The newest number given out.
+    pub latest: u64,
+}
+
+/// An entity's head: everything a decision needs but the documents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// Tells it from a deleted one with the same key.
+    #[serde(deserialize_with = "crate::number::incarnation")]
+    pub incarnation: Incarnation,
+    /// The revision it follows.
+    pub revision: u64,
+    /// The state it is in.
+    pub state: Name,
+    /// Counts accepted changes.
+    #[serde(deserialize_with = "crate::number::version")]
+    pub version: Version,
+    /// The version that entered this state.
+    #[serde(deserialize_with = "crate::number::version")]
+    pub visit: Version,
+    /// When that was.
+    pub entered: WallTime,
+    /// Counts changes of `desired`.
+    pub generation: u64,
+    /// The generation that the steps have seen.
+    pub observed: u64,
+    /// Executions so far in this incarnation.
+    pub executions: u64,
+    /// Who works on it; exactly the working states have one.
+    pub lock: Option<Lock>,
+    /// What entered the visit.
+    pub cause: Cause,
+    /// The visit's timers.
+    pub timers: Vec<Timer>,
+    /// The visit's deadline.
+    pub deadline: Option<StoreTime>,
+    /// The store time at which the index looks at this entity next.
+    pub due: Option<StoreTime>,
+    /// Stopped trying.
+    pub park: Option<Park>,
+    /// How the last execution ended, if one has.
+    pub last: Option<LastExecution>,
+    /// Events waiting.
+    pub inbox: Inbox,
+    /// Entries of history.
+    pub history: HistoryHead,
+    /// How many facts of each kind were met.
+    pub facts: BTreeMap<FactKind, u32>,
+    /// Free labels.
+    pub labels: BTreeMap<String, String>,
+    /// When it was created.
+    pub created: WallTime,
+    /// Digest of the create request.
+    pub created_as: Digest,
+}
+
+/// The lock: one execution at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lock {
+    /// The execution's number.
+    pub ordinal: u64,
+    /// When it left rest.
+    pub since: WallTime,
+    /// Its last progress.
+    pub progress: WallTime,
+    /// The generation of `desired` it works on.
+    pub generation: u64,
+    /// Transitions in a row without a wait.
+    pub chain: u32,
+    /// Saves in this visit.
+    pub saves: u32,
+    /// The version of the visit's entry or of its last save: what a retry starts from.
+    #[serde(deserialize_with = "crate::number::version")]
+    pub base: Version,
+    /// Attempts begun in this visit.
+    pub attempts: u32,
+    /// Those that failed.
+    pub failed: u32,
+    /// Those lost with their host.
+    pub lost: u32,
+    /// The open one.
+    pub attempt: Option<OpenAttempt>,
+    /// When the next begins.
+    pub retry: Option<StoreTime>,
+    /// When the execution has taken too long.
+    pub limit: Option<StoreTime>,
+    /// The last failure of this visit.
+    pub failure: Option<Failure>,
+}
+
+/// An attempt that may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenAttempt {
+    /// Its number in the visit.
+    pub ordinal: u32,
+    /// Its fencing token.
+    #[serde(deserialize_with = "crate::number::token")]
+    pub token: FencingToken,
+    /// The boot it runs in.
+    #[serde(deserialize_with = "crate::number::session")]
+    pub session: SessionId,
+}
+
+/// A pending timer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timer {
+    /// Its name in the state.
+    pub name: Name,
+    /// When it fires.
+    pub due: WallTime,
+}
+
+/// Why nothing is tried any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Park {
+    /// `exhausted`, `permanent`, `deadline`, `crash-loop`, `runaway`, `execution-limit`, `inconsistent`.
+    pub code: String,
+    /// For people.
+    pub reason: String,
+    /// Since when.
+    pub since: WallTime,
+}
+
+/// How an execution ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastExecution {
+    /// Its number.
+    pub ordinal: u64,
+    /// Not by a failure path, kill or a failed final state.
+    pub succeeded: bool,
+    /// The version it ended with.
+    #[serde(deserialize_with = "crate::number::version")]
+    pub version: Version,
+    /// The state it ended in.
+    pub state: Name,
+}
+
+/// The inbox's places: `next - length` is taken out first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inbox {
+    /// The place the next event gets.
+    pub next: u64,
+    /// Events waiting.
+    pub length: u32,
+}
+
+/// The end of the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryHead {
+    /// The oldest entry kept.
+    pub first: u64,
+    /// The newest entry's number.
+    pub last: u64,
+    /// The newest entry's hash.
+    pub hash: Digest,
+}
+
+/// A failure as a step reports it, or as the host names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Whether trying again is useless.
+    pub permanent: bool,
+    /// A short stable name.
+    pub code: String,
+    /// For people.
+    pub reason: String,
+    /// The pause the step asks for, in ms.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// What entered a visit; its payload stands at [`Part::Cause`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cause {
+    /// What kind of thing happened.
+    pub kind: CauseKind,
+    /// The event's, timer's or step's name.
+    pub name: Name,
+    /// The event's id.
+    pub id: Option<EventId>,
+    /// When it happened.
+    pub at: WallTime,
+    /// Whether a payload is stored.
+    pub payload: bool,
+}
+
+/// What kind of thing happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CauseKind {
+    /// It was created.
+    Created,
+    /// A client's event.
+    Signal,
+    /// A timer.
+    Timer,
+    /// A step's accepted transition.
+    Transition,
+    /// `desired` is ahead.
+    DesiredChanged,
+    /// A failure path.
+    Failure,
+    /// The visit's deadline.
+    Deadline,
+    /// An operator.
+    Operator,
+}
+
+/// An event in an inbox.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Queued {
+    /// Its id.
+    pub id: EventId,
+    /// Its name.
+    pub name: Name,
+    /// Its payload.
+    pub payload: Option<Doc>,
+    /// When it arrived.
+    pub at: WallTime,
+    /// Who sent it.
+    pub by: Principal,
+    /// What else it asked for.
+    pub expect: Expect,
+}
+
+/// What a sender believes about the entity. A past incarnation, execution, visit or generation is
+/// late; another version is a conflict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expect {
+    /// The incarnation.
+    pub incarnation: Option<u64>,
+    /// The execution's number.
+    pub execution: Option<u64>,
+    /// The visit.
+    pub visit: Option<u64>,
+    /// The generation.
+    pub generation: Option<u64>,
+    /// The version.
+    pub version: Option<u64>,
+}
+
+/// A remembered event id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dedup {
+    /// Digest of name and canonical payload: the same id with another is refused.
+    pub digest: Digest,
+    /// What was answered last.
+    pub answer: Answer,
+    /// Forgotten then; store time.
+    pub until: StoreTime,
+}
+
+/// The answer to an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// What became of it.
+    pub kind: AnswerKind,
+    /// The event's id.
+    pub event: EventId,
+    /// The incarnation that answered, and the execution the event started or joined.
+    #[serde(deserialize_with = "crate::number::incarnation")]
+    pub incarnation: Incarnation,
+    /// The execution's number.
+    pub execution: Option<u64>,
+    /// The entity's version then.
+    #[serde(deserialize_with = "crate::number::version")]
+    pub version: Version,
+    /// The entity's state then.
+    pub state: Name,
+    /// Why not, if it was refused or late.
+    pub rejection: Option<Rejection>,
+}
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AnswerKind {
+    /// It changed the entity.
+    Accepted,
+    /// It waits in the inbox.
+    Queued,
+    /// It waited, and was refused when its turn came.
+    Refused,
+    /// It came too late.
+    Late,
+}
+
+/// A published status of an entity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Its type, `interlock/...` being the host's own.
+    pub kind: String,
+    /// `true`, `false` or `unknown`, or the author's own word.
+    pub status: String,
+    /// A short stable name.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+    /// The last change of its status.
+    pub since: WallTime,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRecord {
+    /// Random, told by the host that opened it.
+    pub nonce: String,
+    /// When it was opened.
+    pub opened: WallTime,
+    /// How it ended; none while it is open.
+    pub closed: Option<Closed>,
+}
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Closed {
+    /// The host stopped in good order: its attempts are resumed and counted nowhere.
+    Graceful,
+    /// The next boot found it open: its attempts were lost.
+    Lost,
+}
+
+/// What expires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Expires {
+    /// A remembered event id.
+    Dedup(EntityId, EventId),
+    /// A deleted entity's history, up to this entry.
+    History(EntityId, #[serde(deserialize_with = "crate::number::incarnation")] Incarnation, u64, u64),
+}
+
+/// A kind of fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum FactKind {
+    /// A write of an attempt that is not the open one.
+    Fenced,
+    /// An event for something past.
+    Late,
+    /// A principal that may not.
+    Denied,
+    /// An event that the state does not take.
+    NotAllowed,
+    /// A timer that fired twice or after its visit.
+    StaleTimer,
+    /// The reconciler repaired something.
+    Repaired,
+}
+
+/// One numbered entry per accepted command that touched the entity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// From 1, without gaps.
+    pub number: u64,
+    /// The entity's version after it.
+    #[serde(deserialize_with = "crate::number::version")]
+    pub version: Version,
+    /// What happened.
+    pub what: What,
+    /// The state before.
+    pub from: Name,
+    /// The state after.
+    pub to: Name,
+    /// The execution's number.
+    pub execution: Option<u64>,
+    /// The attempt's number in its visit.
+    pub attempt: Option<u32>,
+    /// The attempt's token.
+    #[serde(deserialize_with = "crate::number::optional_token")]
+    pub token: Option<FencingToken>,
+    /// Who.
+    pub by: Principal,
+    /// The revision that judged it.
+    pub revision: u64,
+    /// The event's id.
+    pub event: Option<EventId>,
+    /// Wall time.
+    pub wall: WallTime,
+    /// Store time.
+    pub store: StoreTime,
+    /// The previous entry's hash; zero for the first.
+    pub previous: Digest,
+    /// What changed of `desired`.
+    pub desired: Option<Changed>,
+    /// What changed of `data`.
+    pub data: Option<Changed>,
+    /// What changed of `outputs`.
+    pub outputs: Option<Changed>,
+}
+
+/// A document's change: its digest always, its text up to the inline bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// Digest of the new canonical text; none if the document is gone.
+    pub digest: Option<Digest>,
+    /// The text.
+    pub inline: Option<String>,
+}
+
+/// What an entry records.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum What {
+    /// It was created.
+    Created,
+    /// A client's event was taken.
+    Event(Name),
+    /// An event was put into the inbox.
+    Queued(Name),
+    /// A queued event was refused when its turn came.
+    Refused(Name, Box<Rejection>),
+    /// `desired` was written: its generation.
+    Applied(u64),
+    /// `desired-changed` was taken.
+    DesiredChanged,
+    /// A step's transition: the step.
+    Transition(Name),
+    /// A step's save: the step.
+    Saved(Name),
+    /// A timer fired.
+    Timer(Name),
+    /// An attempt began; why.
+    Begun(BeginReason),
+    /// An attempt ended without a transition; when the next begins, in ms, if one does.
+    Ended(Failure, Option<u64>),
+    /// A failure path was taken.
+    FailurePath(Failure),
+    /// Nothing is tried any more: code and reason.
+    Parked(String, String),
+    /// An operator had it tried again.
+    Unparked,
+    /// An operator ended it: the reason given.
+    Killed(String),
+    /// It was deleted.
+    Deleted,
+    /// Something that changed nothing.
+    Fact(FactKind, String),
+}
+
+/// Why an attempt begins apart from a transition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BeginReason {
+    /// Its back-off is over.
+    Retry,
+    /// The one before was lost with its host.
+    LostWithHost,
+    /// The host had stopped in good order.
+    HostStopped,
+    /// An operator unparked it.
+    Unparked,
+}
+
+/// Bytes that are not the record their key says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corrupt {
+    /// The kind of record expected.
+    pub expected: &'static str,
+    /// What is wrong.
+    pub got: String,
+}
+
+impl fmt::Display for Corrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected a {} record, got {}", self.expected, self.got)
+    }
+}
+
+impl std::error::Error for Corrupt {}
+
+/// The version of the record format this build writes; it reads this one and every earlier one.
+pub const RECORD_VERSION: u8 = 1;
+
+impl Key {
+    fn kind(&self) -> (u8, &'static str) {
+        match self {
+            Self::Machine(_) => (1, "machine"),
+            Self::Revision(..) => (2, "revision"),
+            Self::Head(_) => (3, "head"),
+            Self::Part(_, Part::Conditions) => (4, "conditions"),
+            Self::Part(..) => (5, "document"),
+            Self::Inbox(..) => (6, "queued event"),
+            Self::History(..) => (7, "history entry"),
+            Self::Dedup(..) => (8, "dedup"),
+            Self::Due(..) | Self::Timer(..) | Self::Open(..) => (9, "index mark"),
+            Self::Session(_) => (10, "session"),
+            Self::Expiry(..) => (11, "expiry"),
+            Self::Secret => (12, "secret"),
+        }
+    }
+}
+
+impl Record {
+    /// The bytes: kind, format version, postcard.
+    #[must_use]
+    pub fn encode(&self, key: &Key) -> Vec<u8> {
+        let start = vec![key.kind().0, RECORD_VERSION];
+        let bytes = match self {
+            Self::Machine(record) => postcard::to_extend(record, start),
+            Self::Revision(record) => postcard::to_extend(record, start),
+            Self::Head(record) => postcard::to_extend(record, start),
+            Self::Doc(record) => postcard::to_extend(record, start),
+            Self::Conditions(record) => postcard::to_extend(record, start),
+            Self::Queued(record) => postcard::to_extend(record, start),
+            Self::Entry(record) => postcard::to_extend(record, start),
+            Self::Dedup(record) => postcard::to_extend(record, start),
+            Self::Mark => Ok(start),
+            Self::Session(record) => postcard::to_extend(record, start),
+            Self::Expires(record) => postcard::to_extend(record, start),
+            Self::Secret(record) => postcard::to_extend(record, start),
+        };
+        // Records hold no map with unknown length and no float that postcard could refuse.
+        bytes.unwrap_or_else(|never| unreachable!("a record always encodes: {never}"))
+    }
+
+    /// The record that `key` says stands in these bytes.
+    ///
+    /// # Errors
+    /// [`Corrupt`] with the kind that was expected.
+    pub fn decode(key: &Key, bytes: &[u8]) -> Result<Self, Corrupt> {
+        let (kind, expected) = key.kind();
+        let bad = |got: String| Corrupt { expected, got };
+        let body = match bytes {
+            [found, 1..=RECORD_VERSION, body @ ..] if *found == kind => body,
+            [found, version, ..] => {
+                return Err(bad(format!("kind {found}, format {version} (this build reads kind {kind} up to format {RECORD_VERSION})")));
+            }
+            short => return Err(bad(format!("{} bytes", short.len()))),
+        };
+        let record = match key {
+            Key::Machine(_) => postcard::from_bytes(body).map(Self::Machine),
+            Key::Revision(..) => postcard::from_bytes(body).map(Self::Revision),
+            Key::Head(_) => postcard::from_bytes(body).map(Self::Head),
+            Key::Part(_, Part::Conditions) => postcard::from_bytes(body).map(Self::Conditions),
+            Key::Part(..) => postcard::from_bytes(body).map(Self::Doc),
+            Key::Inbox(..) => postcard::from_bytes(body).map(Self::Queued),
+            Key::History(..) => postcard::from_bytes(body).map(Self::Entry),
+            Key::Dedup(..) => postcard::from_bytes(body).map(Self::Dedup),
+            Key::Due(..) | Key::Timer(..) | Key::Open(..) => Ok(Self::Mark),
+            Key::Session(_) => postcard::from_bytes(body).map(Self::Session),
+            Key::Expiry(..) => postcard::from_bytes(body).map(Self::Expires),
+            Key::Secret => postcard::from_bytes(body).map(Self::Secret),
+        };
+        record.map_err(|why| bad(why.to_string()))
+    }
+}
+
+impl Head {
+    /// The id of an execution of this entity.
+    #[must_use]
+    pub fn execution(&self, entity: &EntityId, ordinal: u64) -> ExecutionId {
+        ExecutionId { entity: entity.clone(), incarnation: self.incarnation, ordinal }
+    }
+
+    /// The id of the execution that holds the lock.
+    #[must_use]
+    pub fn locked_by(&self, entity: &EntityId) -> Option<ExecutionId> {
+        self.lock.as_ref().map(|lock| self.execution(entity, lock.ordinal))
+    }
+
+    /// Every index entry that this head implies. Indexes are written only from the difference of
+    /// this list before and after a decision, so head and index cannot drift.
+    #[must_use]
+    pub fn index(&self, entity: &EntityId) -> Vec<Key> {
+        let open = self.lock.as_ref().and_then(|lock| lock.attempt);
+        let timers = self.timers.iter().map(|timer| Key::Timer(timer.due, entity.clone(), timer.name.clone()));
+        self.due
+            .map(|due| Key::Due(due, entity.clone()))
+            .into_iter()
+            .chain(open.map(|attempt| Key::Open(attempt.session, entity.clone())))
+            .chain(timers)
+            .collect()
+    }
+}
+
+impl Entry {
+    /// The hash that the next entry carries as `previous`.
+    #[must_use]
+    pub fn hash(&self, key: &Key) -> Digest {
+        Digest::of(&[&Record::Entry(Box::new(self.clone())).encode(key)])
+    }
+}

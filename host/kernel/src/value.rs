@@ -1,0 +1,631 @@
+//! Field paths, values, comparisons and mutations: the small language of guards and `set`.
+//!
+//! A missing field makes every operator but `exists = false` false; null is a value, not missing.
+//! Order compares number with number and text with text; anything else is false and counted as a type
+//! mismatch. 64-bit integers are exact; any float makes a float; overflow and non-finite are refused.
+
+use crate::doc::Doc;
+use crate::ids::nearest;
+use crate::limits::APPEND_MAX;
+use crate::time::WallTime;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Number, Value as Json};
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+/// A document a path may start at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Root {
+    /// The payload of the event that is judged, or of the visit's cause.
+    Event,
+    /// What clients want, as the execution sees it.
+    Desired,
+    /// What steps remember.
+    Data,
+    /// What steps promise.
+    Outputs,
+    /// The row an operation looks at.
+    Row,
+}
+
+impl Root {
+    const ALL: [(&'static str, Self); 5] = [
+        ("event", Self::Event),
+        ("desired", Self::Desired),
+        ("data", Self::Data),
+        ("outputs", Self::Outputs),
+        ("row", Self::Row),
+    ];
+}
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// A field of an object.
+    Field(String),
+    /// An element of an array.
+    Index(usize),
+}
+
+/// `data.nodes[0].name`; a dot, bracket or backslash in a field's name is written `\.`, `\[`, `\\`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// The document.
+    pub root: Root,
+    /// The way from there; empty is the document itself.
+    pub segments: Vec<Segment>,
+    text: String,
+}
+
+impl FromStr for Path {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, rest) = text.split_at(text.find(['.', '[']).unwrap_or(text.len()));
+        let names = Root::ALL.map(|(name, _)| name);
+        let root = Root::ALL.iter().find(|(known, _)| *known == name).map(|(_, root)| *root).ok_or_else(|| {
+            let hint = nearest(name, names).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+            format!("expected a field path starting with {}, got {text:?}{hint}", names.join(", "))
+        })?;
+        Ok(Self { root, segments: segments(rest).map_err(|why| format!("{why} in path {text:?}"))?, text: text.to_owned() })
+    }
+}
+
+fn segments(text: &str) -> Result<Vec<Segment>, String> {
+    let mut found = Vec::new();
+    let mut rest = text.chars().peekable();
+    while let Some(opening) = rest.next() {
+        if opening == '[' {
+            let digits: String = std::iter::from_fn(|| rest.next_if(char::is_ascii_digit)).collect();
+            if rest.next() != Some(']') {
+                return Err("expected [index]".to_owned());
+            }
+            found.push(Segment::Index(digits.parse().map_err(|_| format!("expected an array index, got {digits:?}"))?));
+            continue;
+        }
+        if opening != '.' {
+            return Err(format!("expected . or [, got {opening:?}"));
+        }
+        let mut field = String::new();
+        while let Some(next) = rest.next_if(|next| !matches!(next, '.' | '[')) {
+            match next {
+                '\\' => field.push(rest.next().ok_or("expected a character after \\")?),
+                other => field.push(other),
+            }
+        }
+        if field.is_empty() {
+            return Err("expected a field name after .".to_owned());
+        }
+        found.push(Segment::Field(field));
+    }
+    Ok(found)
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Path {
+    /// The value there; none if it is missing.
+    #[must_use]
+    pub fn find<'a>(&self, document: &'a Json) -> Option<&'a Json> {
+        self.segments.iter().try_fold(document, |at, segment| match segment {
+            Segment::Field(name) => at.as_object()?.get(name),
+            Segment::Index(index) => at.as_array()?.get(*index),
+        })
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Itself.
+    Json(Doc),
+    /// Computed inside the transaction.
+    From(Source),
+}
+
+/// The grammar of `from`: `now`, `now+5m`, `now-90s`, `execution`, `event.x`, `desired.x`, `data.x`,
+/// `outputs.x`, `row.x`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Wall time in ms since 1970, plus this many ms.
+    Now(i64),
+    /// The execution's id as text; missing at rest.
+    Execution,
+    /// A field.
+    Field(Path),
+}
+
+impl FromStr for Source {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "execution" {
+            return Ok(Self::Execution);
+        }
+        let Some(offset) = text.strip_prefix("now") else {
+            return text.parse().map(Self::Field).map_err(|why: String| {
+                format!("{why}; a source is now, now+5m, now-90s, execution or a field path")
+            });
+        };
+        let ms = |span: &str| parse_ms(span).and_then(|ms| i64::try_from(ms).map_err(|_| "too long".to_owned()));
+        match offset.split_at_checked(1) {
+            None => Ok(Self::Now(0)),
+            Some(("+", span)) => ms(span).map(Self::Now),
+            Some(("-", span)) => ms(span).map(|ms| Self::Now(ms.saturating_neg())),
+            Some(_) => Err(format!("expected now, now+5m or now-90s, got {text:?}")),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Now(0) => f.write_str("now"),
+            Self::Now(ms) => write!(f, "now{ms:+}ms"),
+            Self::Execution => f.write_str("execution"),
+            Self::Field(path) => path.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(doc) => doc.fmt(f),
+            Self::From(source) => source.fmt(f),
+        }
+    }
+}
+
+/// A duration: a whole number and ms, s, m, h or d.
+///
+/// # Errors
+/// What was expected and got.
+pub fn parse_ms(text: &str) -> Result<u64, String> {
+    let bad = || format!("expected a duration such as 500ms, 30s, 5m, 2h or 7d, got {text:?}");
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).ok_or_else(bad)?);
+    let scale: u64 = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(bad()),
+    };
+    digits.parse::<u64>().ok().and_then(|count| count.checked_mul(scale)).ok_or_else(bad)
+}
+
+/// A test on a field.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The field.
+    pub field: Path,
+    /// How.
+    pub operator: Operator,
+    /// Against what.
+    pub value: Value,
+}
+
+/// How a field is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Operator {
+    /// Equal; numbers by value.
+    Eq,
+    /// Present and not equal.
+    Ne,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+    /// One of an array's elements.
+    In,
+    /// Present and none of them.
+    NotIn,
+    /// Present (`true`) or missing (`false`).
+    Exists,
+    /// An array has this element, a text this part.
+    Contains,
+    /// A text begins with this.
+    StartsWith,
+}
+
+impl Operator {
+    /// Every operator and how it is written.
+    pub const ALL: [(&'static str, Self); 11] = [
+        ("eq", Self::Eq),
+        ("ne", Self::Ne),
+        ("lt", Self::Lt),
+        ("le", Self::Le),
+        ("gt", Self::Gt),
+        ("ge", Self::Ge),
+        ("in", Self::In),
+        ("not-in", Self::NotIn),
+        ("exists", Self::Exists),
+        ("contains", Self::Contains),
+        ("starts-with", Self::StartsWith),
+    ];
+
+    /// How it is written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, operator)| *operator == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl FromStr for Operator {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = Self::ALL.map(|(name, _)| name);
+        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, operator)| *operator).ok_or_else(|| {
+            let hint = nearest(text, names).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+            format!("expected one of {}, got {text:?}{hint}", names.join(", "))
+        })
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.field, self.operator.name(), self.value)
+    }
+}
+
+/// Any of (all of comparisons). Empty matches all.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Filter {
+    /// One of these must hold whole.
+    pub any: Vec<Vec<Comparison>>,
+}
+
+/// What a filter said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds.
+    Holds,
+    /// It does not: the last comparison that failed, and what stood there.
+    Fails {
+        /// The comparison as written.
+        expected: String,
+        /// The values met.
+        got: String,
+    },
+}
+
+/// What paths and sources are read from.
+#[derive(Clone, Copy, Default)]
+pub struct Roots<'a> {
+    /// See [`Root::Event`].
+    pub event: Option<&'a Json>,
+    /// See [`Root::Desired`].
+    pub desired: Option<&'a Json>,
+    /// See [`Root::Data`].
+    pub data: Option<&'a Json>,
+    /// See [`Root::Outputs`].
+    pub outputs: Option<&'a Json>,
+    /// See [`Root::Row`].
+    pub row: Option<&'a Json>,
+    /// The execution's id.
+    pub execution: Option<&'a str>,
+    /// Wall time.
+    pub now: Option<WallTime>,
+}
+
+impl<'a> Roots<'a> {
+    fn find(&self, path: &Path) -> Option<&'a Json> {
+        path.find(match path.root {
+            Root::Event => self.event,
+            Root::Desired => self.desired,
+            Root::Data => self.data,
+            Root::Outputs => self.outputs,
+            Root::Row => self.row,
+        }?)
+    }
+
+    /// A value inside this transaction; none if the field it comes from is missing.
+    #[must_use]
+    pub fn value(&self, value: &Value) -> Option<Json> {
+        match value {
+            Value::Json(doc) => Some(doc.value().clone()),
+            Value::From(Source::Now(offset)) => Some(self.now?.0.saturating_add(*offset).into()),
+            Value::From(Source::Execution) => Some(self.execution?.into()),
+            Value::From(Source::Field(path)) => self.find(path).cloned(),
+        }
+    }
+}
+
+impl Filter {
+    /// Whether it holds; counts type mismatches into `mismatches`.
+    pub fn judge(&self, roots: &Roots<'_>, mismatches: &mut u32) -> Verdict {
+        let mut last = Verdict::Holds;
+        for all in &self.any {
+            match all.iter().find(|one| !holds(one, roots, mismatches)) {
+                None => return Verdict::Holds,
+                Some(failed) => {
+                    let show = |value: Option<Json>| value.map_or("nothing".to_owned(), |value| Doc::new(value).text().to_owned());
+                    let left = show(roots.find(&failed.field).cloned());
+                    let right = show(roots.value(&failed.value));
+                    last = Verdict::Fails { expected: failed.to_string(), got: format!("{left} and {right}") };
+                }
+            }
+        }
+        last
+    }
+}
+
+fn holds(one: &Comparison, roots: &Roots<'_>, mismatches: &mut u32) -> bool {
+    let field = roots.find(&one.field);
+    let Some(value) = roots.value(&one.value) else { return false };
+    if one.operator == Operator::Exists {
+        return value.as_bool() == Some(field.is_some());
+    }
+    let Some(field) = field else { return false };
+    let known = match one.operator {
+        Operator::Eq => Some(same(field, &value)),
+        Operator::Ne => Some(!same(field, &value)),
+        Operator::Lt => order(field, &value).map(Ordering::is_lt),
+        Operator::Le => order(field, &value).map(Ordering::is_le),
+        Operator::Gt => order(field, &value).map(Ordering::is_gt),
+        Operator::Ge => order(field, &value).map(Ordering::is_ge),
+        Operator::In => value.as_array().map(|items| items.iter().any(|item| same(item, field))),
+        Operator::NotIn => value.as_array().map(|items| !items.iter().any(|item| same(item, field))),
+        Operator::Exists => Some(true),
+        Operator::Contains => match (field, &value) {
+            (Json::Array(items), wanted) => Some(items.iter().any(|item| same(item, wanted))),
+            (Json::String(text), Json::String(part)) => Some(text.contains(part.as_str())),
+            (Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Object(_), _) => None,
+        },
+        Operator::StartsWith => field.as_str().zip(value.as_str()).map(|(text, part)| text.starts_with(part)),
+    };
+    known.unwrap_or_else(|| {
+        *mismatches = mismatches.saturating_add(1);
+        false
+    })
+}
+
+fn same(a: &Json, b: &Json) -> bool {
+    match (a, b) {
+        (Json::Number(a), Json::Number(b)) => numbers(a, b) == Some(Ordering::Equal),
+        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Json::Object(a), Json::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+fn order(a: &Json, b: &Json) -> Option<Ordering> {
+    match (a, b) {
+        (Json::Number(a), Json::Number(b)) => numbers(a, b),
+        (Json::String(a), Json::String(b)) => Some(a.cmp(b)),
+        (Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) | Json::Object(_), _) => None,
+    }
+}
+
+fn integer(number: &Number) -> Option<i128> {
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+}
+
+fn numbers(a: &Number, b: &Number) -> Option<Ordering> {
+    match (integer(a), integer(b)) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        (Some(a), None) => b.as_f64().and_then(|b| integer_with_float(a, b)),
+        (None, Some(b)) => a.as_f64().and_then(|a| integer_with_float(b, a)).map(Ordering::reverse),
+        (None, None) => a.as_f64()?.partial_cmp(&b.as_f64()?),
+    }
+}
+
+/// Exact: 2^53 + 1 is greater than the float 2^53.
+#[allow(clippy::cast_possible_truncation, reason = "the float is within i128 and has no fraction where it is cast")]
+fn integer_with_float(a: i128, b: f64) -> Option<Ordering> {
+    if b.is_nan() {
+        return None;
+    }
+    if b >= 2f64.powi(64) {
+        return Some(Ordering::Less);
+    }
+    if b <= -(2f64.powi(64)) {
+        return Some(Ordering::Greater);
+    }
+    let whole = b.floor();
+    Some(a.cmp(&(whole as i128)).then(if b > whole { Ordering::Less } else { Ordering::Equal }))
+}
+
+/// A change of one field of data or outputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mutation {
+    /// The field.
+    pub field: Path,
+    /// How it changes.
+    pub operation: Operation,
+    /// With what; nothing for `remove`.
+    pub value: Value,
+}
+
+/// How a field changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Operation {
+    /// Overwritten.
+    Set,
+    /// Plus a number, which may be negative; missing starts from 0.
+    Increment,
+    /// Taken away; missing stays missing.
+    Remove,
+    /// One more element at the end of an array, which may have at most this many; missing starts empty.
+    Append {
+        /// At most this many elements.
+        max: usize,
+    },
+    /// The greater of both; missing takes the value.
+    Max,
+    /// The lesser of both; missing takes the value.
+    Min,
+}
+
+impl Mutation {
+    /// Applies it to the document of its root. `roots` are the documents its value is read from.
+    ///
+    /// # Errors
+    /// The path, what it expected there and what it met; the document is then unusable.
+    pub fn apply(&self, document: &mut Json, roots: &Roots<'_>) -> Result<(), String> {
+        let field = &self.field;
+        if self.operation == Operation::Remove {
+            return self.remove(document);
+        }
+        let value = roots.value(&self.value).ok_or_else(|| format!("{field}: expected a value, got nothing at {}", self.value))?;
+        let slot = slot(document, &field.segments).map_err(|got| format!("{field}: {got}"))?;
+        let met = |wanted: &str, got: &Json| format!("{field}: expected {wanted}, got {}", kind(got));
+        let next = match (self.operation, slot.as_deref()) {
+            (Operation::Set, _) | (Operation::Max | Operation::Min, None) => value,
+            (Operation::Increment, current) => {
+                let zero = Json::from(0);
+                let (Json::Number(a), Json::Number(b)) = (current.unwrap_or(&zero), &value) else {
+                    return Err(met("a number", if value.is_number() { current.unwrap_or(&zero) } else { &value }));
+                };
+                Json::Number(sum(a, b).ok_or_else(|| format!("{field}: expected a 64-bit sum, got {a} + {b}"))?)
+            }
+            (Operation::Append { max }, current) => {
+                let mut items = match current {
+                    None => Vec::new(),
+                    Some(Json::Array(items)) => items.clone(),
+                    Some(other) => return Err(met("an array", other)),
+                };
+                if items.len() >= max.min(APPEND_MAX) {
+                    return Err(format!("{field}: expected at most {} elements, got one more", max.min(APPEND_MAX)));
+                }
+                items.push(value);
+                Json::Array(items)
+            }
+            (Operation::Max | Operation::Min, Some(current)) => {
+                let order = order(&value, current).ok_or_else(|| met("two numbers or two texts", current))?;
+                let wanted = if self.operation == Operation::Max { Ordering::Greater } else { Ordering::Less };
+                if order == wanted { value } else { current.clone() }
+            }
+            (Operation::Remove, _) => return Ok(()),
+        };
+        *slot_mut(document, &field.segments).map_err(|got| format!("{field}: {got}"))? = next;
+        Ok(())
+    }
+
+    fn remove(&self, document: &mut Json) -> Result<(), String> {
+        let Some((last, way)) = self.field.segments.split_last() else {
+            return Err(format!("{}: expected a field, got the whole document", self.field));
+        };
+        let parent = way.iter().try_fold(document, |at, segment| match segment {
+            Segment::Field(name) => at.as_object_mut()?.get_mut(name),
+            Segment::Index(index) => at.as_array_mut()?.get_mut(*index),
+        });
+        match (parent, last) {
+            (Some(Json::Object(fields)), Segment::Field(name)) => drop(fields.remove(name)),
+            (Some(Json::Array(items)), Segment::Index(index)) if *index < items.len() => drop(items.remove(*index)),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The value at a path that a mutation may write to: none if it would be new.
+fn slot<'a>(document: &'a Json, segments: &[Segment]) -> Result<Option<&'a Json>, String> {
+    let mut at = Some(document);
+    for segment in segments {
+        at = match (at, segment) {
+            (None | Some(Json::Null), Segment::Field(_)) => None,
+            (Some(Json::Object(fields)), Segment::Field(name)) => fields.get(name),
+            (Some(Json::Array(items)), Segment::Index(index)) => {
+                Some(items.get(*index).ok_or_else(|| format!("expected an index below {}, got {index}", items.len()))?)
+            }
+            (Some(other), Segment::Field(_)) => return Err(format!("expected an object on the way, got {}", kind(other))),
+            (Some(other), Segment::Index(_)) => return Err(format!("expected an array on the way, got {}", kind(other))),
+            (None, Segment::Index(index)) => return Err(format!("expected an array on the way, got nothing at [{index}]")),
+        };
+    }
+    Ok(at)
+}
+
+fn slot_mut<'a>(document: &'a mut Json, segments: &[Segment]) -> Result<&'a mut Json, String> {
+    segments.iter().try_fold(document, |at, segment| match segment {
+        Segment::Field(name) => {
+            if at.is_null() {
+                *at = Json::Object(Map::new());
+            }
+            let found = kind(at);
+            let fields = at.as_object_mut().ok_or_else(|| format!("expected an object on the way, got {found}"))?;
+            Ok(fields.entry(name.clone()).or_insert(Json::Null))
+        }
+        Segment::Index(index) => {
+            let found = kind(at);
+            let items = at.as_array_mut().ok_or_else(|| format!("expected an array on the way, got {found}"))?;
+            let length = items.len();
+            items.get_mut(*index).ok_or_else(|| format!("expected an index below {length}, got {index}"))
+        }
+    })
+}
+
+fn sum(a: &Number, b: &Number) -> Option<Number> {
+    match (integer(a), integer(b)) {
+        (Some(a), Some(b)) => {
+            let sum = a.checked_add(b)?;
+            i64::try_from(sum).map(Number::from).or_else(|_| u64::try_from(sum).map(Number::from)).ok()
+        }
+        _ => Number::from_f64(a.as_f64()? + b.as_f64()?),
+    }
+}
+
+fn kind(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "text",
+        Json::Array(_) => "an array",
+        Json::Object(_) => "an object",
+    }
+}
+
+impl Serialize for Path {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Path {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+enum StoredValue {
+    Json(Doc),
+    Now(i64),
+    Execution,
+    Field(Path),
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.clone() {
+            Self::Json(doc) => StoredValue::Json(doc),
+            Self::From(Source::Now(ms)) => StoredValue::Now(ms),
+            Self::From(Source::Execution) => StoredValue::Execution,
+            Self::From(Source::Field(path)) => StoredValue::Field(path),
+        }
+        .serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(match StoredValue::deserialize(from)? {
+            StoredValue::Json(doc) => Self::Json(doc),
+            StoredValue::Now(ms) => Self::From(Source::Now(ms)),
+            StoredValue::Execution => Self::From(Source::Execution),
+            StoredValue::Field(path) => Self::From(Source::Field(path)),
+        })
+    }
+}

@@ -1,0 +1,214 @@
+//! What a decision sees and what it answers.
+
+use crate::command::{Command, Outcome};
+use crate::doc::{Digest, Doc};
+use crate::ids::{EntityId, EventId, ExecutionId, MachineName, Name};
+use crate::number::{FencingToken, Incarnation, SessionId, Version};
+use crate::record::{Cause, Key, Record};
+use crate::rejection::Rejection;
+use crate::time::{StoreTime, WallTime};
+use std::fmt;
+
+/// The typed records inside one transaction.
+pub trait View {
+    /// The record at a key.
+    ///
+    /// # Errors
+    /// [`Stop`] if the store cannot say.
+    fn get(&self, key: &Key) -> Result<Option<Record>, Stop>;
+
+    /// Up to `limit` records of a span, in the order of their keys.
+    ///
+    /// # Errors
+    /// [`Stop`] if the store cannot say.
+    fn scan(&self, span: &Span, limit: usize) -> Result<Vec<(Key, Record)>, Stop>;
+}
+
+/// A run of keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// All sessions.
+    Sessions,
+    /// Open attempts of a session.
+    Open(SessionId),
+    /// What expires up to this store time.
+    Expired(StoreTime),
+    /// An entity's inbox, oldest first.
+    Inbox(EntityId),
+    /// An incarnation's history, newest first, from this entry number downwards.
+    History(EntityId, Incarnation, u64),
+}
+
+/// Compiled schemas, which live outside the kernel.
+pub trait Rules {
+    /// Whether a document keeps to a revision's schema.
+    ///
+    /// # Errors
+    /// [`Breach`]: the first rule it breaks, and where.
+    fn check(&self, machine: &MachineName, revision: u64, schema: Schema<'_>, doc: &Doc) -> Result<(), Breach>;
+}
+
+/// One of a revision's schemas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schema<'a> {
+    /// Of `desired`.
+    Desired,
+    /// Of `data`.
+    Data,
+    /// Of `outputs`.
+    Outputs,
+    /// Of an event's payload.
+    Event(&'a Name),
+}
+
+impl fmt::Display for Schema<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Desired => f.write_str("desired"),
+            Self::Data => f.write_str("data"),
+            Self::Outputs => f.write_str("outputs"),
+            Self::Event(name) => write!(f, "event.{name}"),
+        }
+    }
+}
+
+/// A schema's rule that a document breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Breach {
+    /// Where in the document, as a JSON Pointer; empty is the whole.
+    pub path: String,
+    /// The rule, in words.
+    pub expected: String,
+    /// What stood there.
+    pub got: String,
+}
+
+/// The store could not answer; the decision is abandoned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The view remembers why.
+    View,
+    /// A record that must be there is not, or is not what its key says.
+    Corrupt(String),
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::View => f.write_str("the store could not answer"),
+            Self::Corrupt(why) => write!(f, "a stored record contradicts itself: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Stop {}
+
+/// What a command does.
+#[derive(Debug)]
+pub struct Decision {
+    /// Puts (some) and deletes (none); nothing else is written.
+    pub writes: Vec<(Key, Option<Record>)>,
+    /// The answer.
+    pub outcome: Result<Outcome, Rejection>,
+    /// What the host should look at once this is durable.
+    pub wake: Vec<Wake>,
+    /// Decided next, in the same transaction, over these writes. Its outcome is not the caller's.
+    pub then: Option<Command>,
+    /// Comparisons that met a value of the wrong type.
+    pub mismatches: u32,
+}
+
+/// Something to look at after the commit. Losing one loses nothing: the records say the same.
+#[derive(Clone, Debug)]
+pub enum Wake {
+    /// An attempt has begun.
+    Run(Box<Start>),
+    /// Something is due at this store time.
+    Due(StoreTime),
+    /// A timer is due at this wall time.
+    Timer(WallTime),
+    /// This attempt may no longer write: stop it.
+    Fence {
+        /// Its entity.
+        entity: EntityId,
+        /// Its token.
+        token: FencingToken,
+        /// Why.
+        why: &'static str,
+    },
+    /// An execution ended or parked, or an answer to a queued event changed.
+    Settled(EntityId),
+}
+
+/// The right to write as one attempt. Made by the kernel when the attempt begins; its numbers cannot be
+/// made up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The execution, and with it the entity.
+    pub execution: ExecutionId,
+    /// The attempt's number in its visit.
+    pub attempt: u32,
+    /// Its fencing token.
+    pub token: FencingToken,
+    /// The version that was read last.
+    pub read: Version,
+}
+
+/// All a host needs to run an attempt.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The right to write.
+    pub claim: Claim,
+    /// The revision that judges it.
+    pub revision: u64,
+    /// The component's digest.
+    pub component: Option<Digest>,
+    /// The state.
+    pub state: Name,
+    /// The step.
+    pub step: Name,
+    /// The visit, by the version that entered it.
+    pub visit: Version,
+    /// The version that a retry starts from: the visit's entry or last save. Random numbers hang on it.
+    pub base: Version,
+    /// What entered the visit.
+    pub cause: Cause,
+    /// The cause's payload.
+    pub payload: Option<Doc>,
+    /// Documents as the attempt sees them.
+    pub documents: Documents,
+    /// Progress at least this often, in ms.
+    pub idle_ms: u64,
+    /// In all at most this long, in ms.
+    pub total_ms: u64,
+    /// The visit's deadline.
+    pub deadline: Option<StoreTime>,
+    /// Linear memory, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// The documents of an entity as an attempt sees them.
+#[derive(Clone, Debug, Default)]
+pub struct Documents {
+    /// What clients want, as of the moment the execution left rest.
+    pub desired: Option<Doc>,
+    /// What steps remember.
+    pub data: Option<Doc>,
+    /// What steps promise.
+    pub outputs: Option<Doc>,
+}
+
+/// An event as a client sends it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Its id; the host mints one if the client sent none.
+    pub id: EventId,
+    /// Its name.
+    pub name: Name,
+    /// Its payload.
+    pub payload: Option<Doc>,
+    /// What the sender believes.
+    pub expect: crate::record::Expect,
+    /// The revision whose schema the payload was already checked against.
+    pub checked: Option<u64>,
+}
