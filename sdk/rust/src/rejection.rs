@@ -52,7 +52,7 @@ impl fmt::Display for RejectionKind {
 ///
 /// `?` turns it into a [`Failure`](crate::Failure) of the attempt: a retry if it is retryable,
 /// permanent otherwise.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
     /// What sort of no.
     pub kind: RejectionKind,
@@ -68,8 +68,8 @@ pub struct Rejection {
     pub retryable: bool,
     /// When it makes sense to try again; none if nobody knows.
     pub retry_after: Option<Duration>,
-    /// More for programs; its shape depends on the code.
-    pub detail: Option<serde_json::Value>,
+    /// More for programs, as JSON text; its shape depends on the code.
+    pub detail: Option<String>,
 }
 
 impl fmt::Display for Rejection {

@@ -245,9 +245,7 @@ impl From<types::Rejection> for Rejection {
             got,
             retryable,
             retry_after: retry_after_ms.map(Duration::from_millis),
-            // The host hands over nothing but JSON; if it ever did, the text is better than nothing.
-            detail: detail
-                .map(|text| serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text))),
+            detail,
         }
     }
 }
