@@ -3,7 +3,7 @@
 use crate::doc::{Digest, Doc};
 use crate::ids::{EntityId, MachineName, Name, Principal};
 use crate::machine::Machine;
-use crate::number::{Incarnation, SessionId, Version};
+use crate::number::{FencingToken, Incarnation, SessionId, Version};
 use crate::record::{Answer, Condition, Failure, Key};
 use crate::value::Mutation;
 use crate::view::{Claim, Event};
@@ -100,8 +100,8 @@ pub enum Verb {
         entity: EntityId,
         /// Index entries that name it.
         found: Vec<Key>,
-        /// Whether its open attempt runs in this host, if it has one of this session.
-        live: bool,
+        /// An attempt of this session that this host does not run, by its token.
+        abandoned: Option<FencingToken>,
     },
 }
 

@@ -20,7 +20,11 @@ pub struct BadName {
 
 impl fmt::Display for BadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a {}: expected {}, got {:?}", self.kind, self.expected, self.got)
+        write!(
+            f,
+            "not a {}: expected {}, got {:?}",
+            self.kind, self.expected, self.got
+        )
     }
 }
 
@@ -74,21 +78,33 @@ macro_rules! name {
 fn excerpt(text: &str) -> String {
     match text.char_indices().nth(80) {
         None => text.to_owned(),
-        Some((end, _)) => format!("{}... ({} bytes)", text.get(..end).unwrap_or_default(), text.len()),
+        Some((end, _)) => format!(
+            "{}... ({} bytes)",
+            text.get(..end).unwrap_or_default(),
+            text.len()
+        ),
     }
 }
 
 fn slug(text: &str) -> Option<String> {
     let good = text.len() <= NAME_BYTES_MAX
         && text.starts_with(|c: char| c.is_ascii_lowercase())
-        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        && text
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     (!good).then(|| format!("1 to {NAME_BYTES_MAX} bytes of [a-z][a-z0-9-]*"))
 }
 
 fn printable(text: &str, bytes_max: usize, forbidden: &[char]) -> Option<String> {
     let good = (1..=bytes_max).contains(&text.len())
-        && !text.chars().any(|c| c.is_control() || forbidden.contains(&c));
-    let also = if forbidden.is_empty() { String::new() } else { format!(" or {forbidden:?}") };
+        && !text
+            .chars()
+            .any(|c| c.is_control() || forbidden.contains(&c));
+    let also = if forbidden.is_empty() {
+        String::new()
+    } else {
+        format!(" or {forbidden:?}")
+    };
     (!good).then(|| format!("1 to {bytes_max} bytes without control characters{also}"))
 }
 
@@ -132,7 +148,10 @@ impl FromStr for EntityId {
             expected: "machine/key".to_owned(),
             got: excerpt(text),
         })?;
-        Ok(Self { machine: machine.parse()?, key: key.parse()? })
+        Ok(Self {
+            machine: machine.parse()?,
+            key: key.parse()?,
+        })
     }
 }
 

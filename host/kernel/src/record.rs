@@ -63,8 +63,14 @@ pub enum Part {
 
 impl Part {
     /// Every part.
-    pub const ALL: [Self; 6] =
-        [Self::Desired, Self::Data, Self::Outputs, Self::Cause, Self::Held, Self::Conditions];
+    pub const ALL: [Self; 6] = [
+        Self::Desired,
+        Self::Data,
+        Self::Outputs,
+        Self::Cause,
+        Self::Held,
+        Self::Conditions,
+    ];
 }
 
 /// A stored record.
@@ -162,6 +168,8 @@ pub struct Head {
 pub struct Lock {
     /// The execution's number.
     pub ordinal: u64,
+    /// The event that left rest, `desired-changed` among them.
+    pub started_by: Name,
     /// When it left rest.
     pub since: WallTime,
     /// Its last progress.
@@ -347,6 +355,8 @@ pub struct Dedup {
     pub digest: Digest,
     /// What was answered last.
     pub answer: Answer,
+    /// How long it is remembered after the last change of the answer, in ms.
+    pub window_ms: u64,
     /// Forgotten then; store time.
     pub until: StoreTime,
 }
@@ -426,7 +436,12 @@ pub enum Expires {
     /// A remembered event id.
     Dedup(EntityId, EventId),
     /// A deleted entity's history, up to this entry.
-    History(EntityId, #[serde(deserialize_with = "crate::number::incarnation")] Incarnation, u64, u64),
+    History(
+        EntityId,
+        #[serde(deserialize_with = "crate::number::incarnation")] Incarnation,
+        u64,
+        u64,
+    ),
 }
 
 /// A kind of fact.
@@ -620,7 +635,9 @@ impl Record {
         let body = match bytes {
             [found, 1..=RECORD_VERSION, body @ ..] if *found == kind => body,
             [found, version, ..] => {
-                return Err(bad(format!("kind {found}, format {version} (this build reads kind {kind} up to format {RECORD_VERSION})")));
+                return Err(bad(format!(
+                    "kind {found}, format {version} (this build reads kind {kind} up to format {RECORD_VERSION})"
+                )));
             }
             short => return Err(bad(format!("{} bytes", short.len()))),
         };
@@ -646,13 +663,19 @@ impl Head {
     /// The id of an execution of this entity.
     #[must_use]
     pub fn execution(&self, entity: &EntityId, ordinal: u64) -> ExecutionId {
-        ExecutionId { entity: entity.clone(), incarnation: self.incarnation, ordinal }
+        ExecutionId {
+            entity: entity.clone(),
+            incarnation: self.incarnation,
+            ordinal,
+        }
     }
 
     /// The id of the execution that holds the lock.
     #[must_use]
     pub fn locked_by(&self, entity: &EntityId) -> Option<ExecutionId> {
-        self.lock.as_ref().map(|lock| self.execution(entity, lock.ordinal))
+        self.lock
+            .as_ref()
+            .map(|lock| self.execution(entity, lock.ordinal))
     }
 
     /// Every index entry that this head implies. Indexes are written only from the difference of
@@ -660,7 +683,10 @@ impl Head {
     #[must_use]
     pub fn index(&self, entity: &EntityId) -> Vec<Key> {
         let open = self.lock.as_ref().and_then(|lock| lock.attempt);
-        let timers = self.timers.iter().map(|timer| Key::Timer(timer.due, entity.clone(), timer.name.clone()));
+        let timers = self
+            .timers
+            .iter()
+            .map(|timer| Key::Timer(timer.due, entity.clone(), timer.name.clone()));
         self.due
             .map(|due| Key::Due(due, entity.clone()))
             .into_iter()

@@ -1,0 +1,221 @@
+//! What an attempt may ask: save, transition, end. Every one is judged by the token in the same
+//! transaction that writes.
+
+use super::draft::{Draft, Given, Scope, Tag};
+use super::enter::{Ending, Entry, cut, mutate, oversize, path};
+use super::no_entity;
+use crate::command::{Change, Outcome};
+use crate::doc::Digest;
+use crate::ids::{Name, nearest};
+use crate::limits::{MUTATIONS_MAX, RETRY_AFTER_MS_MAX, SAVES_MAX};
+use crate::machine::Retry;
+use crate::record::{Cause, CauseKind, FactKind, Failure, What};
+use crate::rejection::{Code, Rejection};
+use crate::theorems;
+use crate::value::Verdict;
+use crate::view::{Claim, Decision, Documents, Stop};
+
+/// A step's checkpoint: version + 1, same visit, attempt and token.
+pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<Decision, Stop> {
+    let Some(mut draft) = Draft::of(given, &claim.execution.entity)? else { return Ok(Decision::refused(gone(claim))) };
+    if let Some(refused) = fenced(&draft, claim) {
+        return zombie(draft, claim, refused);
+    }
+    if let Some(refused) = stale(&draft, claim) {
+        return draft.refuse(refused);
+    }
+    let documents = match propose(&mut draft, change)? {
+        Ok(documents) => documents,
+        Err(refused) => return draft.refuse(refused),
+    };
+    if let Some(refused) = draft.check(&documents, change.checked)? {
+        return draft.refuse(refused);
+    }
+    if let Err(refused) = draft.publish(&change.conditions)? {
+        return draft.refuse(refused);
+    }
+    let saves = draft.head.lock.as_ref().map_or(0, |lock| lock.saves);
+    if saves >= SAVES_MAX {
+        let expected = format!("at most {SAVES_MAX} saves in one visit (saves_max)");
+        return draft.refuse(Rejection::new(Code::Limit, &claim.execution, expected, "one more"));
+    }
+    // Nothing refuses below this line.
+    let old = draft.head.version;
+    draft.keep(documents)?;
+    draft.head.version = old.next();
+    debug_assert!(theorems::version_grows_by_one(old, draft.head.version));
+    let step = draft.state()?.step.unwrap_or_else(|| draft.head.state.clone());
+    if let Some(lock) = draft.head.lock.as_mut() {
+        lock.saves = saves.saturating_add(1);
+        lock.base = draft.head.version;
+        lock.progress = given.now.wall;
+    }
+    draft.record(What::Saved(step), tag(claim));
+    let version = draft.head.version;
+    draft.finish(Outcome::Written { version })
+}
+
+/// A step's move: one accepted transition per attempt.
+pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &Change) -> Result<Decision, Stop> {
+    let Some(mut draft) = Draft::of(given, &claim.execution.entity)? else { return Ok(Decision::refused(gone(claim))) };
+    if let Some(refused) = fenced(&draft, claim) {
+        return zombie(draft, claim, refused);
+    }
+    if let Some(refused) = stale(&draft, claim) {
+        return draft.refuse(refused);
+    }
+    let state = draft.state()?;
+    let Some(one) = state.to.iter().find(|one| one.to.as_ref() == Some(to)).cloned() else {
+        let names: Vec<&str> = state.to.iter().filter_map(|one| one.to.as_ref()).map(Name::as_str).collect();
+        let hint = nearest(to.as_str(), names.iter().copied()).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+        let refused = Rejection::new(Code::NotAllowed, &draft.id, names.join(" or "), format!("{to}{hint}"));
+        return draft.refuse(refused);
+    };
+    let proposed = propose(&mut draft, change)?;
+    let mut scope = draft.scope(None)?;
+    if draft.head.cause.payload {
+        scope.event = draft.doc(crate::record::Part::Cause)?;
+    }
+    // A guard of a step's move judges what the step proposes, before the move's own `set`.
+    if let Ok(documents) = &proposed {
+        scope.documents = documents.clone();
+    }
+    if let Verdict::Fails { expected, got } = one.guard.judge(&scope.roots(given.now), &mut draft.mismatches) {
+        let refused = Rejection::new(Code::Guard, &draft.id, expected, got);
+        return draft.refuse(refused);
+    }
+    let mut documents = match proposed {
+        Ok(documents) => documents,
+        Err(refused) => return draft.refuse(refused),
+    };
+    if let Err(refused) = mutate(&mut documents, &one.set, &scope, given.now) {
+        return draft.refuse(refused);
+    }
+    let checked = change.checked.filter(|_| one.set.is_empty());
+    if let Some(refused) = draft.check(&documents, checked)? {
+        return draft.refuse(refused);
+    }
+    if let Err(refused) = draft.publish(&change.conditions)? {
+        return draft.refuse(refused);
+    }
+    // Nothing refuses below this line.
+    let old = draft.head.version;
+    draft.keep(documents)?;
+    let from = draft.head.state.clone();
+    let step = state.step.unwrap_or_else(|| from.clone());
+    let cause = Cause { kind: CauseKind::Transition, name: step.clone(), id: None, at: given.now.wall, payload: false };
+    if let Some(lock) = draft.head.lock.as_mut() {
+        lock.attempt = None;
+    }
+    draft.enter(Entry { to: to.clone(), cause, payload: None, ends: Ending::AsTheStateSays })?;
+    debug_assert!(theorems::version_grows_by_one(old, draft.head.version));
+    draft.record(What::Transition(step), Tag { from: Some(from), ..tag(claim) });
+    let version = draft.head.version;
+    draft.finish(Outcome::Written { version })
+}
+
+/// An attempt that ended without a transition: retried, or its visit fails.
+pub(super) fn end(given: &Given<'_>, claim: &Claim, failure: &Failure) -> Result<Decision, Stop> {
+    let Some(mut draft) = Draft::of(given, &claim.execution.entity)? else { return Ok(Decision::refused(gone(claim))) };
+    if let Some(refused) = fenced(&draft, claim) {
+        return draft.refuse(refused);
+    }
+    // Nothing refuses below this line.
+    let failure = Failure { code: cut(&failure.code), reason: cut(&failure.reason), ..failure.clone() };
+    let machine = draft.machine();
+    let state = draft.state()?;
+    let Some(lock) = draft.head.lock.as_mut() else { return Err(Stop::Corrupt(format!("{}: an open attempt without a lock", claim.execution))) };
+    lock.attempt = None;
+    lock.failed = lock.failed.saturating_add(1);
+    lock.failure = Some(failure.clone());
+    lock.progress = given.now.wall;
+    if !failure.permanent && lock.failed < state.retry.attempts {
+        let wait = wait_ms(&state.retry, lock.failed, &failure, claim);
+        lock.retry = Some(given.now.store.plus(wait));
+        draft.record(What::Ended(failure, Some(wait)), tag(claim));
+    } else {
+        let path = path(&machine, &draft.head.state, failure.permanent);
+        let code = if failure.permanent { "permanent" } else { "exhausted" };
+        draft.fail(&path, failure, code, tag(claim))?;
+    }
+    let (version, state) = (draft.head.version, draft.head.state.clone());
+    draft.finish(Outcome::Now { version, state, changed: true })
+}
+
+fn tag(claim: &Claim) -> Tag {
+    Tag { execution: Some(claim.execution.ordinal), attempt: Some((claim.attempt, claim.token)), ..Tag::default() }
+}
+
+fn gone(claim: &Claim) -> Rejection {
+    Rejection { code: Code::Fenced, ..no_entity(&claim.execution.entity) }
+}
+
+/// The attempt is not the open one.
+fn fenced(draft: &Draft<'_>, claim: &Claim) -> Option<Rejection> {
+    let open = draft.head.lock.as_ref().and_then(|lock| lock.attempt);
+    let holds = theorems::stale_token_never_writes(&draft.head, claim);
+    if holds {
+        return None;
+    }
+    let expected = match open {
+        Some(open) => format!("attempt {}, token {}", open.ordinal, open.token),
+        None => "no open attempt".to_owned(),
+    };
+    Some(Rejection::new(Code::Fenced, &claim.execution, expected, format!("attempt {}, token {}", claim.attempt, claim.token)))
+}
+
+/// The version that was read is not the one that is there.
+fn stale(draft: &Draft<'_>, claim: &Claim) -> Option<Rejection> {
+    let got = draft.head.version;
+    (got != claim.read)
+        .then(|| Rejection::new(Code::Conflict, &draft.id, format!("version {}", claim.read), format!("version {got}")).retry_after(0))
+}
+
+fn zombie(mut draft: Draft<'_>, claim: &Claim, refused: Rejection) -> Result<Decision, Stop> {
+    let same = draft.head.incarnation == claim.execution.incarnation;
+    draft.fact(FactKind::Fenced, refused.to_string(), if same { tag(claim) } else { Tag::default() });
+    draft.refuse(refused)
+}
+
+/// The documents a step asks for.
+fn propose(draft: &mut Draft<'_>, change: &Change) -> Result<Result<Documents, Rejection>, Stop> {
+    if change.set.len() > MUTATIONS_MAX {
+        let expected = format!("at most {MUTATIONS_MAX} mutations (mutations_max)");
+        return Ok(Err(Rejection::new(Code::Limit, "set", expected, change.set.len())));
+    }
+    for (name, doc) in [("data", &change.data), ("outputs", &change.outputs)] {
+        if let Some(refused) = doc.as_ref().and_then(|doc| oversize(name, doc)) {
+            return Ok(Err(refused));
+        }
+    }
+    let mut documents = draft.documents()?;
+    documents.data = change.data.clone().or(documents.data);
+    documents.outputs = change.outputs.clone().or(documents.outputs);
+    let payload = if draft.head.cause.payload { draft.doc(crate::record::Part::Cause)? } else { None };
+    let scope = Scope {
+        documents: documents.clone(),
+        event: payload,
+        execution: draft.head.locked_by(&draft.id).map(|id| id.to_string()),
+    };
+    Ok(mutate(&mut documents, &change.set, &scope, draft.now()).map(|()| documents))
+}
+
+/// The wait before the next attempt: exponential, capped, spread by the attempt's own identity so that
+/// the same records give the same wait.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a wait in ms is far below 2^53, and the result is clamped to 0..=max_ms"
+)]
+fn wait_ms(retry: &Retry, failed: u32, failure: &Failure, claim: &Claim) -> u64 {
+    if let Some(asked) = failure.retry_after_ms {
+        return asked.min(RETRY_AFTER_MS_MAX);
+    }
+    let power = i32::try_from(failed.saturating_sub(1)).unwrap_or(i32::MAX);
+    let plain = (retry.first_ms as f64 * retry.factor.powi(power)).min(retry.max_ms as f64);
+    let Digest(draw) = Digest::of(&[claim.execution.to_string().as_bytes(), &claim.token.get().to_be_bytes()]);
+    let unit = f64::from(u16::from_be_bytes([draw[0], draw[1]])) / f64::from(u16::MAX);
+    let spread = plain * (1.0 + retry.jitter * (2.0 * unit - 1.0));
+    spread.clamp(0.0, retry.max_ms as f64) as u64
+}

@@ -1,0 +1,475 @@
+//! An entity as one decision changes it. Whatever a verb does, the writes come from here: the head,
+//! its documents, its history, and the index as the difference of what the head implied before and
+//! implies now.
+
+use super::corrupt;
+use crate::command::{Command, Outcome, Verb};
+use crate::doc::{Digest, Doc};
+use crate::ids::{EntityId, EventId, Name, Principal};
+use crate::limits::{FACTS_MAX, INLINE_BYTES_MAX, TRIM_MAX};
+use crate::machine::{Machine, Revision, Revisions, State};
+use crate::number::FencingToken;
+use crate::record::{Changed, Condition, Entry, FactKind, Head, Key, Lock, MachineRecord, Part, Record, What};
+use crate::rejection::Rejection;
+use crate::theorems;
+use crate::time::{Now, StoreTime};
+use crate::value::Roots;
+use crate::view::{Claim, Decision, Documents, Rules, Schema, Span, Start, Stop, View, Wake};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What every verb is given.
+pub(super) struct Given<'a> {
+    pub(super) view: &'a dyn View,
+    pub(super) rules: &'a dyn Rules,
+    pub(super) now: Now,
+    pub(super) by: &'a Principal,
+}
+
+impl Given<'_> {
+    pub(super) fn machine(&self, name: &crate::ids::MachineName) -> Result<Option<MachineRecord>, Stop> {
+        let key = Key::Machine(name.clone());
+        match self.view.get(&key)? {
+            None => Ok(None),
+            Some(Record::Machine(record)) => Ok(Some(record)),
+            Some(_) => Err(corrupt(&key, "not a machine")),
+        }
+    }
+
+    pub(super) fn revision(&self, name: &crate::ids::MachineName, number: u64) -> Result<Option<Arc<Revision>>, Stop> {
+        let key = Key::Revision(name.clone(), number);
+        match self.view.get(&key)? {
+            None => Ok(None),
+            Some(Record::Revision(revision)) => Ok(Some(revision)),
+            Some(_) => Err(corrupt(&key, "not a revision")),
+        }
+    }
+}
+
+/// A document being changed.
+struct Slot {
+    now: Option<Doc>,
+    changed: bool,
+    unrecorded: bool,
+}
+
+/// See the module.
+pub(super) struct Draft<'a> {
+    pub(super) given: &'a Given<'a>,
+    pub(super) id: EntityId,
+    pub(super) head: Head,
+    pub(super) revision: Arc<Revision>,
+    was: Option<Head>,
+    parts: BTreeMap<Part, Slot>,
+    conditions: Option<Vec<Condition>>,
+    pub(super) writes: Vec<(Key, Option<Record>)>,
+    pub(super) wake: Vec<Wake>,
+    pub(super) mismatches: u32,
+    expiries: u32,
+    begun: bool,
+}
+
+/// The identity an entry carries besides who asked.
+#[derive(Default)]
+pub(super) struct Tag {
+    pub(super) from: Option<Name>,
+    pub(super) execution: Option<u64>,
+    pub(super) attempt: Option<(u32, FencingToken)>,
+    pub(super) event: Option<EventId>,
+}
+
+impl<'a> Draft<'a> {
+    /// An entity that is there.
+    pub(super) fn of(given: &'a Given<'a>, id: &EntityId) -> Result<Option<Self>, Stop> {
+        let key = Key::Head(id.clone());
+        let head = match given.view.get(&key)? {
+            None => return Ok(None),
+            Some(Record::Head(head)) => *head,
+            Some(_) => return Err(corrupt(&key, "not a head")),
+        };
+        let revision = given
+            .revision(&id.machine, head.revision)?
+            .ok_or_else(|| corrupt(&key, "its revision is not stored"))?;
+        Ok(Some(Self::new(given, id, head.clone(), Some(head), revision)))
+    }
+
+    /// An entity that is not there yet.
+    pub(super) fn new(given: &'a Given<'a>, id: &EntityId, head: Head, was: Option<Head>, revision: Arc<Revision>) -> Self {
+        Self {
+            given,
+            id: id.clone(),
+            head,
+            revision,
+            was,
+            parts: BTreeMap::new(),
+            conditions: None,
+            writes: Vec::new(),
+            wake: Vec::new(),
+            mismatches: 0,
+            expiries: 0,
+            begun: false,
+        }
+    }
+
+    pub(super) fn now(&self) -> Now {
+        self.given.now
+    }
+
+    pub(super) fn machine(&self) -> Arc<Machine> {
+        Arc::clone(&self.revision.machine)
+    }
+
+    /// The state it is in, of the revision it follows.
+    pub(super) fn state(&self) -> Result<State, Stop> {
+        self.revision
+            .machine
+            .state(&self.head.state)
+            .cloned()
+            .ok_or_else(|| corrupt(&Key::Head(self.id.clone()), "its state is not in its revision"))
+    }
+
+    pub(super) fn doc(&mut self, part: Part) -> Result<Option<Doc>, Stop> {
+        if let Some(slot) = self.parts.get(&part) {
+            return Ok(slot.now.clone());
+        }
+        let key = Key::Part(self.id.clone(), part);
+        let found = match (&self.was, self.given.view.get(&key)) {
+            (None, _) => None,
+            (Some(_), read) => match read? {
+                None => None,
+                Some(Record::Doc(doc)) => Some(doc),
+                Some(_) => return Err(corrupt(&key, "not a document")),
+            },
+        };
+        self.parts.insert(part, Slot { now: found.clone(), changed: false, unrecorded: false });
+        Ok(found)
+    }
+
+    pub(super) fn put(&mut self, part: Part, doc: Option<Doc>) -> Result<(), Stop> {
+        if self.doc(part)? != doc {
+            self.parts.insert(part, Slot { now: doc, changed: true, unrecorded: true });
+        }
+        Ok(())
+    }
+
+    /// Writes a part without reading it first: where a change is certain or harmless.
+    pub(super) fn overwrite(&mut self, part: Part, doc: Option<Doc>) {
+        self.parts.insert(part, Slot { now: doc, changed: true, unrecorded: true });
+    }
+
+    /// `desired` as the running execution sees it: of the moment it left rest.
+    pub(super) fn desired(&mut self) -> Result<Option<Doc>, Stop> {
+        let held = self.head.lock.as_ref().is_some_and(|lock| lock.generation != self.head.generation);
+        self.doc(if held { Part::Held } else { Part::Desired })
+    }
+
+    /// The documents that guards, values and steps read.
+    pub(super) fn documents(&mut self) -> Result<Documents, Stop> {
+        Ok(Documents { desired: self.desired()?, data: self.doc(Part::Data)?, outputs: self.doc(Part::Outputs)? })
+    }
+
+    pub(super) fn conditions(&mut self) -> Result<Vec<Condition>, Stop> {
+        if let Some(known) = &self.conditions {
+            return Ok(known.clone());
+        }
+        let key = Key::Part(self.id.clone(), Part::Conditions);
+        match (&self.was, self.given.view.get(&key)?) {
+            (None, _) | (_, None) => Ok(Vec::new()),
+            (_, Some(Record::Conditions(known))) => Ok(known),
+            (_, Some(_)) => Err(corrupt(&key, "not conditions")),
+        }
+    }
+
+    pub(super) fn set_conditions(&mut self, conditions: Vec<Condition>) {
+        self.conditions = Some(conditions);
+    }
+
+    /// An expiry key no other write of this job has.
+    pub(super) fn expiry(&mut self, due: StoreTime) -> Key {
+        self.expiries = self.expiries.saturating_add(1);
+        // Entities of one job (recreate, create with an event) are told apart by their heads' history.
+        let salt = u32::try_from(self.head.history.last & 0xFFFF).unwrap_or(0) << 8;
+        Key::Expiry(due, self.now().seq, salt | self.expiries)
+    }
+
+    /// Follows the newest revision if it may: between attempts, and if everything is valid there.
+    pub(super) fn adopt(&mut self) -> Result<(), Stop> {
+        let pinned = self.revision.machine.revisions == Revisions::Pinned;
+        if pinned || self.head.lock.as_ref().is_some_and(|lock| lock.attempt.is_some()) {
+            return Ok(());
+        }
+        let Some(record) = self.given.machine(&self.id.machine)? else { return Ok(()) };
+        if record.active == self.head.revision {
+            return Ok(());
+        }
+        let Some(next) = self.given.revision(&self.id.machine, record.active)? else { return Ok(()) };
+        if self.fits(&next)? {
+            self.head.revision = next.number;
+            self.revision = next;
+        }
+        Ok(())
+    }
+
+    /// Compatible: the state exists with the same kind, and documents, timers and inbox are valid there.
+    fn fits(&mut self, next: &Revision) -> Result<bool, Stop> {
+        let state = self.state()?;
+        let Some(there) = next.machine.state(&self.head.state) else { return Ok(false) };
+        let timers = self.head.timers.iter().all(|timer| there.after.iter().any(|spec| spec.name == timer.name));
+        if there.kind != state.kind || !timers {
+            return Ok(false);
+        }
+        let documents =
+            [(Part::Desired, Schema::Desired), (Part::Data, Schema::Data), (Part::Outputs, Schema::Outputs)];
+        for (part, schema) in documents {
+            let doc = self.doc(part)?;
+            if doc.is_some_and(|doc| self.given.rules.check(&self.id.machine, next.number, schema, &doc).is_err()) {
+                return Ok(false);
+            }
+        }
+        if self.head.inbox.length == 0 {
+            return Ok(true);
+        }
+        let waiting = self.given.view.scan(&Span::Inbox(self.id.clone()), usize::MAX)?;
+        Ok(waiting.iter().all(|(_, record)| match record {
+            Record::Queued(event) => next.machine.events.contains_key(&event.name)
+                && event.payload.as_ref().is_none_or(|payload| {
+                    self.given.rules.check(&self.id.machine, next.number, Schema::Event(&event.name), payload).is_ok()
+                }),
+            Record::Machine(_)
+            | Record::Revision(_)
+            | Record::Head(_)
+            | Record::Doc(_)
+            | Record::Conditions(_)
+            | Record::Entry(_)
+            | Record::Dedup(_)
+            | Record::Mark
+            | Record::Session(_)
+            | Record::Expires(_)
+            | Record::Secret(_) => false,
+        }))
+    }
+
+    /// One more entry of history, with every document change since the last one.
+    pub(super) fn record(&mut self, what: What, tag: Tag) {
+        let number = self.head.history.last.saturating_add(1);
+        let mut changed = |part| {
+            let slot = self.parts.get_mut(&part).filter(|slot| slot.unrecorded)?;
+            slot.unrecorded = false;
+            let inline = slot.now.as_ref().map(|doc| doc.text()).filter(|text| text.len() <= INLINE_BYTES_MAX);
+            Some(Changed { digest: slot.now.as_ref().map(Doc::digest), inline: inline.map(str::to_owned) })
+        };
+        let (desired, data, outputs) = (changed(Part::Desired), changed(Part::Data), changed(Part::Outputs));
+        let lock = self.head.lock.as_ref();
+        let entry = Entry {
+            number,
+            version: self.head.version,
+            what,
+            from: tag.from.unwrap_or_else(|| self.head.state.clone()),
+            to: self.head.state.clone(),
+            execution: tag.execution.or(lock.map(|lock| lock.ordinal)),
+            attempt: tag.attempt.map(|(ordinal, _)| ordinal),
+            token: tag.attempt.map(|(_, token)| token),
+            by: self.given.by.clone(),
+            revision: self.head.revision,
+            event: tag.event,
+            wall: self.now().wall,
+            store: self.now().store,
+            previous: self.head.history.hash,
+            desired,
+            data,
+            outputs,
+        };
+        let key = Key::History(self.id.clone(), self.head.incarnation, number);
+        let record = Record::Entry(Box::new(entry));
+        self.head.history.hash = Digest::of(&[&record.encode(&key)]);
+        self.head.history.last = number;
+        self.writes.push((key, Some(record)));
+    }
+
+    /// Records that something changed nothing; beyond a bound it is only counted.
+    pub(super) fn fact(&mut self, kind: FactKind, text: String, tag: Tag) {
+        let met = self.head.facts.entry(kind).or_default();
+        *met = met.saturating_add(1);
+        if *met <= FACTS_MAX {
+            self.record(What::Fact(kind, text), tag);
+        }
+    }
+
+    /// Opens the next attempt of the visit.
+    pub(super) fn begin(&mut self) {
+        let now = self.now();
+        let Some(lock) = self.head.lock.as_mut() else { return };
+        let Some(session) = now.session.0 else { return };
+        let token = FencingToken::mint(now.seq);
+        debug_assert!(theorems::token_never_falls(lock.attempt.map(|attempt| attempt.token), token));
+        lock.attempts = lock.attempts.saturating_add(1);
+        lock.attempt = Some(crate::record::OpenAttempt { ordinal: lock.attempts, token, session });
+        lock.retry = None;
+        lock.progress = now.wall;
+        self.begun = true;
+    }
+
+    /// Ends the open attempt, if there is one, for a reason that is not its own.
+    pub(super) fn fence(&mut self, why: &'static str) {
+        let open = self.head.lock.as_mut().and_then(|lock| lock.attempt.take());
+        if let Some(open) = open {
+            self.wake.push(Wake::Fence { entity: self.id.clone(), token: open.token, why });
+        }
+    }
+
+    /// What a host needs to run the open attempt.
+    pub(super) fn start(&mut self) -> Result<Option<Start>, Stop> {
+        let Some(lock) = self.head.lock.clone() else { return Ok(None) };
+        let Some(open) = lock.attempt else { return Ok(None) };
+        let state = self.state()?;
+        let Some(step) = state.step.clone() else { return Ok(None) };
+        let payload = if self.head.cause.payload { self.doc(Part::Cause)? } else { None };
+        Ok(Some(Start {
+            claim: Claim {
+                execution: self.head.execution(&self.id, lock.ordinal),
+                attempt: open.ordinal,
+                token: open.token,
+                read: self.head.version,
+            },
+            revision: self.head.revision,
+            component: self.revision.component,
+            state: self.head.state.clone(),
+            step,
+            visit: self.head.visit,
+            base: lock.base,
+            cause: self.head.cause.clone(),
+            payload,
+            documents: self.documents()?,
+            idle_ms: state.idle_ms,
+            total_ms: state.total_ms,
+            deadline: self.head.deadline,
+            memory_bytes: self.revision.machine.limits.memory_bytes,
+        }))
+    }
+
+    /// Only what `fact` wrote.
+    pub(super) fn refuse(self, rejection: Rejection) -> Result<Decision, Stop> {
+        let facts = self.was.as_ref().is_some_and(|was| was.facts != self.head.facts);
+        if !facts {
+            return Ok(Decision { mismatches: self.mismatches, ..Decision::refused(rejection) });
+        }
+        let mut decision = self.finish(Outcome::Nothing)?;
+        decision.outcome = Err(rejection);
+        Ok(decision)
+    }
+
+    /// The writes: documents, head, index.
+    pub(super) fn finish(mut self, outcome: Outcome) -> Result<Decision, Stop> {
+        self.trim()?;
+        self.look_at();
+        if self.begun {
+            if let Some(start) = self.start()? {
+                self.wake.push(Wake::Run(Box::new(start)));
+            }
+        }
+        debug_assert_eq!(theorems::entity(&self.head, &self.revision.machine), Vec::<&str>::new(), "{}", self.id);
+        let before = self.was.as_ref().map(|was| was.index(&self.id)).unwrap_or_default();
+        let after = self.head.index(&self.id);
+        for gone in before.iter().filter(|key| !after.contains(key)) {
+            self.writes.push((gone.clone(), None));
+        }
+        for new in after.iter().filter(|key| !before.contains(key)) {
+            self.writes.push((new.clone(), Some(Record::Mark)));
+            match new {
+                Key::Due(due, _) => self.wake.push(Wake::Due(*due)),
+                Key::Timer(due, ..) => self.wake.push(Wake::Timer(*due)),
+                Key::Machine(_)
+                | Key::Revision(..)
+                | Key::Head(_)
+                | Key::Part(..)
+                | Key::Inbox(..)
+                | Key::History(..)
+                | Key::Dedup(..)
+                | Key::Open(..)
+                | Key::Session(_)
+                | Key::Expiry(..)
+                | Key::Secret => {}
+            }
+        }
+        for (part, slot) in std::mem::take(&mut self.parts) {
+            if slot.changed {
+                self.writes.push((Key::Part(self.id.clone(), part), slot.now.map(Record::Doc)));
+            }
+        }
+        if let Some(conditions) = self.conditions.take() {
+            let record = (!conditions.is_empty()).then_some(Record::Conditions(conditions));
+            self.writes.push((Key::Part(self.id.clone(), Part::Conditions), record));
+        }
+        let then = self.follows()?;
+        if self.was.as_ref() != Some(&self.head) {
+            self.writes.push((Key::Head(self.id.clone()), Some(Record::Head(Box::new(self.head)))));
+        }
+        Ok(Decision { writes: self.writes, outcome: Ok(outcome), wake: self.wake, then, mismatches: self.mismatches })
+    }
+
+    /// Coming to rest is followed by the next queued event, then by `desired-changed`.
+    fn follows(&self) -> Result<Option<Command>, Stop> {
+        let state = self.state()?;
+        let changed = self.was.as_ref().is_none_or(|was| {
+            was.version != self.head.version || was.generation != self.head.generation || was.inbox != self.head.inbox
+        });
+        let behind = self.head.generation > self.head.observed && state.on.contains_key(&*crate::machine::DESIRED_CHANGED);
+        let more = self.head.inbox.length > 0 || behind;
+        let rest = state.kind == crate::machine::StateKind::Rest;
+        Ok((rest && changed && more)
+            .then(|| Command { by: Principal::host(), verb: Verb::Continue(self.id.clone()) }))
+    }
+
+    /// One index entry per entity: the earliest cause, rewritten only when it gets earlier.
+    fn look_at(&mut self) {
+        let parked = self.head.park.is_some();
+        let lock = self.head.lock.as_ref();
+        let of_lock = |time: fn(&Lock) -> Option<StoreTime>| lock.and_then(time).filter(|_| !parked);
+        let needed = [self.head.deadline, of_lock(|lock| lock.retry), of_lock(|lock| lock.limit)].into_iter().flatten().min();
+        self.head.due = match (needed, self.head.due) {
+            (None, old) => old.filter(|_| lock.is_some()),
+            (Some(needed), Some(old)) if old <= needed => Some(old),
+            (Some(needed), _) => Some(needed),
+        };
+    }
+
+    /// Lets go of history that is older than the machine keeps it, a little with every sixteenth entry.
+    fn trim(&mut self) -> Result<(), Stop> {
+        let grown = self.was.as_ref().is_some_and(|was| was.history.last != self.head.history.last);
+        if !grown || self.head.history.last % 16 != 0 {
+            return Ok(());
+        }
+        let keep = self.revision.machine.limits.history_ms;
+        for _ in 0..TRIM_MAX {
+            let key = Key::History(self.id.clone(), self.head.incarnation, self.head.history.first);
+            match self.given.view.get(&key)? {
+                Some(Record::Entry(entry)) if self.now().wall.since(entry.wall) > keep => {}
+                _ => break,
+            }
+            self.writes.push((key, None));
+            self.head.history.first = self.head.history.first.saturating_add(1);
+        }
+        Ok(())
+    }
+}
+
+/// Borrows documents as the roots of guards and values.
+pub(super) struct Scope {
+    pub(super) documents: Documents,
+    pub(super) event: Option<Doc>,
+    pub(super) execution: Option<String>,
+}
+
+impl Scope {
+    pub(super) fn roots(&self, now: Now) -> Roots<'_> {
+        Roots {
+            event: self.event.as_ref().map(Doc::value),
+            desired: self.documents.desired.as_ref().map(Doc::value),
+            data: self.documents.data.as_ref().map(Doc::value),
+            outputs: self.documents.outputs.as_ref().map(Doc::value),
+            row: None,
+            execution: self.execution.as_deref(),
+            now: Some(now.wall),
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! The moves every verb shares: applying a `set`, entering a visit, ending an execution, failing, parking.
+
+use super::draft::{Draft, Scope, Tag};
+use crate::doc::Doc;
+use crate::ids::Name;
+use crate::limits::{CONDITIONS_MAX, DOCUMENT_BYTES_MAX, TEXT_BYTES_MAX};
+use crate::machine::{FailurePath, Machine, Move, StateKind};
+use crate::record::{AnswerKind, Cause, CauseKind, Condition, Failure, Key, LastExecution, Lock, Park, Part, Record, What};
+use crate::rejection::{Code, Rejection};
+use crate::value::{Mutation, Root, Verdict};
+use crate::view::{Breach, Documents, Schema, Span, Stop, Wake};
+
+/// How a visit is entered.
+pub(super) struct Entry {
+    pub(super) to: Name,
+    pub(super) cause: Cause,
+    pub(super) payload: Option<Doc>,
+    /// How the execution ended, if this ends it.
+    pub(super) ends: Ending,
+}
+
+/// How an execution ends when the state it enters is at rest or final.
+pub(super) enum Ending {
+    /// As the state says: succeeded but in a failed final state.
+    AsTheStateSays,
+    /// By a failure path or an operator.
+    Failed(Failure),
+}
+
+/// A rejection for a breach of a schema.
+pub(super) fn breach(code: Code, schema: &str, breach: &Breach) -> Rejection {
+    Rejection::new(code, format!("{schema}{}", breach.path), &breach.expected, &breach.got)
+}
+
+/// A document that is too large to store.
+pub(super) fn oversize(name: &str, doc: &Doc) -> Option<Rejection> {
+    let got = doc.text().len();
+    (got > DOCUMENT_BYTES_MAX).then(|| {
+        Rejection::new(Code::Limit, name, format!("at most {DOCUMENT_BYTES_MAX} bytes (document_bytes_max)"), format!("{got} bytes"))
+    })
+}
+
+/// At most [`TEXT_BYTES_MAX`] bytes of a text that only people read.
+pub(super) fn cut(text: &str) -> String {
+    let mut end = text.len().min(TEXT_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.get(..end).unwrap_or_default().to_owned()
+}
+
+/// Documents after mutations, each changed one checked for size.
+pub(super) fn mutate(documents: &mut Documents, set: &[Mutation], scope: &Scope, now: crate::time::Now) -> Result<(), Rejection> {
+    if set.is_empty() {
+        return Ok(());
+    }
+    let mut data = documents.data.as_ref().map_or(serde_json::Value::Null, |doc| doc.value().clone());
+    let mut outputs = documents.outputs.as_ref().map_or(serde_json::Value::Null, |doc| doc.value().clone());
+    let (mut data_changed, mut outputs_changed) = (false, false);
+    for mutation in set {
+        let (target, changed) = match mutation.field.root {
+            Root::Data => (&mut data, &mut data_changed),
+            Root::Outputs => (&mut outputs, &mut outputs_changed),
+            Root::Event | Root::Desired | Root::Row => {
+                return Err(Rejection::new(Code::NotAllowed, &mutation.field, "a field of data or outputs", format!("{} (clients write desired)", mutation.field)));
+            }
+        };
+        mutation
+            .apply(target, &scope.roots(now))
+            .map_err(|why| Rejection::new(Code::Invalid, &mutation.field, "a change that its value allows", why))?;
+        *changed = true;
+    }
+    if data_changed {
+        documents.data = Some(Doc::new(data));
+    }
+    if outputs_changed {
+        documents.outputs = Some(Doc::new(outputs));
+    }
+    Ok(())
+}
+
+impl Draft<'_> {
+    pub(super) fn scope(&mut self, event: Option<Doc>) -> Result<Scope, Stop> {
+        Ok(Scope {
+            documents: self.documents()?,
+            event,
+            execution: self.head.locked_by(&self.id).map(|id| id.to_string()),
+        })
+    }
+
+    /// Data and outputs against the schemas of the revision that judges.
+    pub(super) fn check(&mut self, documents: &Documents, checked: Option<u64>) -> Result<Option<Rejection>, Stop> {
+        let pairs = [
+            (Part::Data, Schema::Data, &documents.data),
+            (Part::Outputs, Schema::Outputs, &documents.outputs),
+        ];
+        for (part, schema, doc) in pairs {
+            let Some(doc) = doc else { continue };
+            if self.doc(part)?.as_ref() == Some(doc) {
+                continue;
+            }
+            if let Some(too_large) = oversize(&schema.to_string(), doc) {
+                return Ok(Some(too_large));
+            }
+            if checked == Some(self.head.revision) {
+                continue;
+            }
+            if let Err(found) = self.given.rules.check(&self.id.machine, self.head.revision, schema, doc) {
+                return Ok(Some(breach(Code::Invalid, &schema.to_string(), &found)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes data and outputs.
+    pub(super) fn keep(&mut self, documents: Documents) -> Result<(), Stop> {
+        self.put(Part::Data, documents.data)?;
+        self.put(Part::Outputs, documents.outputs)
+    }
+
+    /// The first move whose guard holds, or why none does.
+    pub(super) fn choose(&mut self, moves: &[Move], scope: &Scope) -> Result<Move, Rejection> {
+        let now = self.now();
+        let mut last = None;
+        for one in moves {
+            match one.guard.judge(&scope.roots(now), &mut self.mismatches) {
+                Verdict::Holds => return Ok(one.clone()),
+                Verdict::Fails { expected, got } => last = Some((expected, got)),
+            }
+        }
+        let (expected, got) = last.unwrap_or_else(|| ("a move".to_owned(), "none declared".to_owned()));
+        Err(Rejection::new(Code::Guard, &self.id, expected, got))
+    }
+
+    /// Makes a move of an event or timer: `set`, then the visit it enters, or the same one.
+    /// Nothing is changed if it is refused.
+    pub(super) fn make(&mut self, one: &Move, cause: Cause, scope: Scope) -> Result<Result<(), Rejection>, Stop> {
+        let mut documents = scope.documents.clone();
+        if let Err(refused) = mutate(&mut documents, &one.set, &scope, self.now()) {
+            return Ok(Err(refused));
+        }
+        if let Some(refused) = self.check(&documents, None)? {
+            return Ok(Err(refused));
+        }
+        self.keep(documents)?;
+        match &one.to {
+            Some(to) => {
+                let entry = Entry { to: to.clone(), cause, payload: scope.event, ends: Ending::AsTheStateSays };
+                self.enter(entry)?;
+            }
+            None => {
+                self.head.version = self.head.version.next();
+                if let Some(lock) = self.head.lock.as_mut() {
+                    lock.progress = self.given.now.wall;
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Enters a state: version + 1, a new visit, and what the state needs.
+    pub(super) fn enter(&mut self, entry: Entry) -> Result<(), Stop> {
+        let now = self.now();
+        self.fence("another visit was entered");
+        self.head.version = self.head.version.next();
+        self.head.visit = self.head.version;
+        self.head.entered = now.wall;
+        self.head.timers.clear();
+        self.head.park = None;
+        self.head.state = entry.to;
+        self.adopt()?;
+        let state = self.state()?;
+        let by = entry.cause.clone();
+        self.head.cause = Cause { payload: entry.payload.is_some(), ..entry.cause };
+        self.overwrite_cause(entry.payload)?;
+        for spec in &state.after {
+            self.head.timers.push(crate::record::Timer { name: spec.name.clone(), due: now.wall.plus(spec.wait_ms) });
+        }
+        self.head.deadline = state.deadline_ms.map(|ms| now.store.plus(ms));
+        match state.kind {
+            StateKind::Working => self.work(&by, state.step.is_some()),
+            StateKind::Rest => self.release(&by, entry.ends, true)?,
+            StateKind::Succeeded => self.release(&by, entry.ends, true)?,
+            StateKind::Failed => self.release(&by, entry.ends, false)?,
+        }
+        if state.kind.is_final() {
+            self.head.timers.clear();
+            self.head.deadline = None;
+            self.refuse_inbox()?;
+        }
+        Ok(())
+    }
+
+    fn overwrite_cause(&mut self, payload: Option<Doc>) -> Result<(), Stop> {
+        match payload {
+            Some(doc) => self.overwrite(Part::Cause, Some(doc)),
+            None => self.put(Part::Cause, None)?,
+        }
+        Ok(())
+    }
+
+    fn work(&mut self, cause: &Cause, runs: bool) {
+        let now = self.now();
+        let limits = self.revision.machine.limits.clone();
+        let chained = matches!(cause.kind, CauseKind::Transition | CauseKind::Failure | CauseKind::Deadline);
+        let lock = match self.head.lock.take() {
+            Some(lock) => Lock {
+                chain: if runs && chained { lock.chain.saturating_add(1) } else { 0 },
+                progress: now.wall,
+                saves: 0,
+                base: self.head.version,
+                attempts: 0,
+                failed: 0,
+                lost: 0,
+                attempt: None,
+                retry: None,
+                failure: None,
+                ..lock
+            },
+            None => {
+                self.head.executions = self.head.executions.saturating_add(1);
+                Lock {
+                    ordinal: self.head.executions,
+                    started_by: cause.name.clone(),
+                    since: now.wall,
+                    progress: now.wall,
+                    generation: self.head.generation,
+                    chain: 0,
+                    saves: 0,
+                    base: self.head.version,
+                    attempts: 0,
+                    failed: 0,
+                    lost: 0,
+                    attempt: None,
+                    retry: None,
+                    limit: limits.execution_ms.map(|ms| now.store.plus(ms)),
+                    failure: None,
+                }
+            }
+        };
+        let chain = lock.chain;
+        self.head.lock = Some(lock);
+        if !runs {
+            return;
+        }
+        if chain >= limits.transitions {
+            let reason = format!("{chain} transitions in a row without a wait (limits.transitions = {})", limits.transitions);
+            self.head.park = Some(Park { code: "runaway".to_owned(), reason, since: now.wall });
+            self.wake.push(Wake::Settled(self.id.clone()));
+            return;
+        }
+        self.begin();
+    }
+
+    /// Ends the execution, if there is one: the lock is free in the same transaction.
+    fn release(&mut self, cause: &Cause, ends: Ending, good: bool) -> Result<(), Stop> {
+        let Some(lock) = self.head.lock.take() else {
+            if cause.kind == CauseKind::DesiredChanged {
+                self.head.observed = self.head.generation;
+            }
+            return Ok(());
+        };
+        self.head.observed = lock.generation;
+        if lock.generation != self.head.generation {
+            self.put(Part::Held, None)?;
+        }
+        let failure = match ends {
+            Ending::Failed(failure) => Some(failure),
+            Ending::AsTheStateSays if good => None,
+            Ending::AsTheStateSays => Some(Failure {
+                permanent: true,
+                code: "failed-state".to_owned(),
+                reason: format!("ended in {}", self.head.state),
+                retry_after_ms: None,
+            }),
+        };
+        self.head.last = Some(LastExecution {
+            ordinal: lock.ordinal,
+            succeeded: failure.is_none(),
+            version: self.head.version,
+            state: self.head.state.clone(),
+        });
+        self.publish_outcome(lock.ordinal, failure)?;
+        self.wake.push(Wake::Settled(self.id.clone()));
+        Ok(())
+    }
+
+    /// The host's own condition: set by a failed execution, cleared by the next that succeeds.
+    fn publish_outcome(&mut self, ordinal: u64, failure: Option<Failure>) -> Result<(), Stop> {
+        const KIND: &str = "interlock/execution";
+        let mut conditions = self.conditions()?;
+        let before = conditions.len();
+        conditions.retain(|condition| condition.kind != KIND);
+        if failure.is_none() && before == conditions.len() {
+            return Ok(());
+        }
+        if let Some(failure) = failure {
+            conditions.push(Condition {
+                kind: KIND.to_owned(),
+                status: "failed".to_owned(),
+                reason: failure.code,
+                message: format!("{}: {}", self.head.execution(&self.id, ordinal), failure.reason),
+                since: self.now().wall,
+            });
+        }
+        self.set_conditions(conditions);
+        Ok(())
+    }
+
+    /// Merges what a step publishes. The host's own conditions are not a step's to write.
+    pub(super) fn publish(&mut self, published: &[Condition]) -> Result<Result<(), Rejection>, Stop> {
+        if published.is_empty() {
+            return Ok(Ok(()));
+        }
+        let mut conditions = self.conditions()?;
+        for one in published {
+            if one.kind.is_empty() || one.kind.starts_with("interlock/") {
+                return Ok(Err(Rejection::new(Code::NotAllowed, "conditions", "a type of the author's own", format!("{:?}", one.kind))));
+            }
+            let since = conditions.iter().find(|old| old.kind == one.kind && old.status == one.status).map(|old| old.since);
+            conditions.retain(|old| old.kind != one.kind);
+            conditions.push(Condition {
+                kind: cut(&one.kind),
+                status: cut(&one.status),
+                reason: cut(&one.reason),
+                message: cut(&one.message),
+                since: since.unwrap_or(self.now().wall),
+            });
+        }
+        if conditions.len() > CONDITIONS_MAX {
+            return Ok(Err(Rejection::new(Code::Limit, "conditions", format!("at most {CONDITIONS_MAX} (conditions_max)"), conditions.len())));
+        }
+        self.set_conditions(conditions);
+        Ok(Ok(()))
+    }
+
+    /// Takes the declared way after a failure; parks if there is none, or if it cannot be taken.
+    pub(super) fn fail(&mut self, path: &FailurePath, failure: Failure, code: &str, tag: Tag) -> Result<(), Stop> {
+        let (to, set) = match path {
+            FailurePath::Park => {
+                self.park(code, &format!("{}: {}", failure.code, failure.reason), tag);
+                return Ok(());
+            }
+            FailurePath::To { to, set } => (to, set),
+        };
+        let payload = Doc::new(serde_json::json!({
+            "code": failure.code,
+            "reason": failure.reason,
+            "permanent": failure.permanent,
+            "state": self.head.state.as_str(),
+        }));
+        let scope = self.scope(Some(payload))?;
+        let mut documents = scope.documents.clone();
+        let refused = match mutate(&mut documents, set, &scope, self.now()) {
+            Err(refused) => Some(refused),
+            Ok(()) => self.check(&documents, None)?,
+        };
+        if let Some(refused) = refused {
+            self.park("failure-path", &format!("{}: {}; its failure path: {refused}", failure.code, failure.reason), tag);
+            return Ok(());
+        }
+        self.keep(documents)?;
+        let kind = if failure.code == "deadline" { CauseKind::Deadline } else { CauseKind::Failure };
+        let cause = Cause { kind, name: self.head.state.clone(), id: None, at: self.now().wall, payload: false };
+        let from = self.head.state.clone();
+        let execution = self.head.lock.as_ref().map(|lock| lock.ordinal);
+        self.enter(Entry { to: to.clone(), cause, payload: scope.event, ends: Ending::Failed(failure.clone()) })?;
+        self.record(What::FailurePath(failure), Tag { from: Some(from), execution, ..tag });
+        Ok(())
+    }
+
+    /// Stops trying, visibly. The lock stays: an operator decides.
+    pub(super) fn park(&mut self, code: &str, reason: &str, tag: Tag) {
+        self.fence("parked");
+        if let Some(lock) = self.head.lock.as_mut() {
+            lock.retry = None;
+            lock.limit = None;
+        }
+        let (code, reason) = (code.to_owned(), cut(reason));
+        self.head.park = Some(Park { code: code.clone(), reason: reason.clone(), since: self.now().wall });
+        self.wake.push(Wake::Settled(self.id.clone()));
+        self.record(What::Parked(code, reason), tag);
+    }
+
+    /// A final state takes nothing more: whoever waits is told.
+    fn refuse_inbox(&mut self) -> Result<(), Stop> {
+        if self.head.inbox.length == 0 {
+            return Ok(());
+        }
+        let waiting = self.given.view.scan(&Span::Inbox(self.id.clone()), usize::MAX)?;
+        for (key, record) in waiting {
+            if let Record::Queued(event) = record {
+                let refused = Rejection::new(Code::Final, &self.id, "an entity that is not final", format!("{} (final)", self.head.state));
+                self.turn_answer(&event.id, AnswerKind::Refused, None, Some(refused))?;
+            }
+            self.writes.push((key, None));
+        }
+        self.head.inbox.length = 0;
+        Ok(())
+    }
+
+    /// Changes the remembered answer of a queued event, and remembers it for a whole window more.
+    pub(super) fn turn_answer(
+        &mut self,
+        event: &crate::ids::EventId,
+        kind: AnswerKind,
+        execution: Option<u64>,
+        rejection: Option<Rejection>,
+    ) -> Result<(), Stop> {
+        let key = Key::Dedup(self.id.clone(), event.clone());
+        self.wake.push(Wake::Settled(self.id.clone()));
+        let Some(Record::Dedup(mut dedup)) = self.given.view.get(&key)? else { return Ok(()) };
+        let window = dedup.window_ms;
+        dedup.answer.kind = kind;
+        dedup.answer.execution = execution;
+        dedup.answer.version = self.head.version;
+        dedup.answer.state = self.head.state.clone();
+        dedup.answer.rejection = rejection;
+        dedup.until = self.now().store.plus(window);
+        let expiry = self.expiry(dedup.until);
+        let expires = crate::record::Expires::Dedup(self.id.clone(), event.clone());
+        self.writes.push((key, Some(Record::Dedup(dedup))));
+        self.writes.push((expiry, Some(Record::Expires(expires))));
+        Ok(())
+    }
+}
+
+/// The failure path of a state that applies.
+pub(super) fn path(machine: &Machine, state: &Name, permanent: bool) -> FailurePath {
+    machine.state(state).map_or(FailurePath::Park, |state| {
+        if permanent { state.on_permanent.clone() } else { state.on_exhausted.clone() }
+    })
+}

@@ -1,0 +1,89 @@
+//! One command in, one decision out. Synchronous and total: no clock, no randomness, no I/O.
+//!
+//! Every function here is a ladder: refusals first, one line each, in the order of precedence; one
+//! comment below which nothing refuses; then the writes; then assertions.
+
+mod attempt;
+mod audit;
+mod create;
+mod deploy;
+mod draft;
+mod due;
+mod enter;
+mod event;
+mod operate;
+mod session;
+
+use crate::command::{Command, Outcome, Verb};
+use crate::ids::EntityId;
+use crate::record::Key;
+use crate::rejection::{Code, Rejection};
+use crate::time::Now;
+use crate::view::{Decision, Rules, Start, Stop, View};
+use draft::{Draft, Given};
+
+/// Decides a command inside a transaction.
+///
+/// # Errors
+/// [`Stop`] only if the store cannot answer or contradicts itself. A refusal is an outcome.
+pub fn decide(view: &dyn View, rules: &dyn Rules, now: Now, command: &Command) -> Result<Decision, Stop> {
+    let given = Given { view, rules, now, by: &command.by };
+    match &command.verb {
+        Verb::OpenSession { nonce, secret } => session::open(&given, nonce, secret),
+        Verb::CloseSession => session::close(&given),
+        Verb::Deploy(deploy) => deploy::deploy(&given, deploy),
+        Verb::Rollback { machine, to } => deploy::rollback(&given, machine, *to),
+        Verb::Create(create) => create::create(&given, create),
+        Verb::Apply { entity, desired, expect, checked } => operate::apply(&given, entity, desired, *expect, *checked),
+        Verb::Delete(entity) => operate::delete(&given, entity),
+        Verb::Kill { entity, reason } => operate::kill(&given, entity, reason),
+        Verb::Unpark(entity) => operate::unpark(&given, entity),
+        Verb::Deliver { entity, event } => event::deliver(&given, entity, event),
+        Verb::Save(claim, change) => attempt::save(&given, claim, change),
+        Verb::Transition(claim, to, change) => attempt::transition(&given, claim, to, change),
+        Verb::End(claim, failure) => attempt::end(&given, claim, failure),
+        Verb::Due(entity) => due::due(&given, entity),
+        Verb::Fire { entity, timer, due } => due::fire(&given, entity, timer, *due),
+        Verb::Recover(entity) => session::recover(&given, entity),
+        Verb::Continue(entity) => event::next(&given, entity),
+        Verb::Sweep => session::sweep(&given),
+        Verb::Audit { entity, found, abandoned } => audit::audit(&given, entity, found, *abandoned),
+    }
+}
+
+/// What a host needs to run an entity's open attempt, read again from its records; none if no attempt
+/// is open.
+///
+/// # Errors
+/// [`Stop`] if the store cannot answer.
+pub fn start(view: &dyn View, rules: &dyn Rules, now: Now, entity: &EntityId) -> Result<Option<Start>, Stop> {
+    let by = crate::ids::Principal::host();
+    let given = Given { view, rules, now, by: &by };
+    match Draft::of(&given, entity)? {
+        Some(mut draft) => draft.start(),
+        None => Ok(None),
+    }
+}
+
+impl Decision {
+    fn refused(rejection: Rejection) -> Self {
+        Self { writes: Vec::new(), outcome: Err(rejection), wake: Vec::new(), then: None, mismatches: 0 }
+    }
+
+    fn plain(outcome: Outcome) -> Self {
+        Self { writes: Vec::new(), outcome: Ok(outcome), wake: Vec::new(), then: None, mismatches: 0 }
+    }
+}
+
+fn no_entity(entity: &EntityId) -> Rejection {
+    Rejection::new(Code::NotFound, entity, "an entity", "none with this key")
+}
+
+/// A machine that is not there, with the nearest hint a kernel without a list of machines can give.
+fn no_machine(name: &crate::ids::MachineName) -> Rejection {
+    Rejection::new(Code::NotFound, name, "a deployed machine", "none with this name")
+}
+
+fn corrupt(key: &Key, why: &str) -> Stop {
+    Stop::Corrupt(format!("{key:?}: {why}"))
+}

@@ -1,0 +1,148 @@
+//! Invariants, as functions named as theorems. Debug assertions, the conformance suite, the
+//! reconciler and `doctor` call them.
+
+use crate::doc::Digest;
+use crate::ids::EntityId;
+use crate::machine::{Machine, StateKind};
+use crate::number::{FencingToken, Version};
+use crate::record::{Entry, Head, Key, What};
+use crate::view::Claim;
+
+/// Each accepted change moves the version by one.
+#[must_use]
+pub fn version_grows_by_one(old: Version, new: Version) -> bool {
+    old.next() == new
+}
+
+/// A later grant has a higher token.
+#[must_use]
+pub fn token_never_falls(old: Option<FencingToken>, new: FencingToken) -> bool {
+    old.is_none_or(|old| old < new)
+}
+
+/// An attempt may write only if it is the open one of the execution that holds the lock.
+#[must_use]
+pub fn stale_token_never_writes(head: &Head, claim: &Claim) -> bool {
+    let lock = head.lock.as_ref();
+    head.incarnation == claim.execution.incarnation
+        && lock.is_some_and(|lock| lock.ordinal == claim.execution.ordinal)
+        && lock
+            .and_then(|lock| lock.attempt)
+            .is_some_and(|open| open.token == claim.token && open.ordinal == claim.attempt)
+}
+
+/// Exactly the working states are locked.
+#[must_use]
+pub fn lock_and_execution_agree(head: &Head, machine: &Machine) -> bool {
+    let working = machine.state(&head.state).is_some_and(|state| state.kind == StateKind::Working);
+    working == head.lock.is_some() && head.lock.as_ref().is_none_or(|lock| lock.ordinal == head.executions)
+}
+
+/// `locked_by` is empty exactly in rest and final states, and a rest has no park and an empty inbox
+/// once its transaction is over.
+#[must_use]
+pub fn unlocked_means_a_new_operation_is_accepted(head: &Head, machine: &Machine) -> bool {
+    let rest = machine.state(&head.state).is_some_and(|state| state.kind == StateKind::Rest);
+    !rest || (head.lock.is_none() && head.park.is_none())
+}
+
+/// A working entity has something that will move it.
+#[must_use]
+pub fn live_entity_has_a_wake_cause(head: &Head, machine: &Machine) -> bool {
+    let Some(state) = machine.state(&head.state) else { return false };
+    let Some(lock) = &head.lock else { return true };
+    lock.attempt.is_some()
+        || lock.retry.is_some()
+        || !head.timers.is_empty()
+        || head.deadline.is_some()
+        || head.park.is_some()
+        || (state.waits_forever && state.step.is_none())
+}
+
+/// A final state has no lock, timer, deadline or waiting event.
+#[must_use]
+pub fn final_is_final(head: &Head, machine: &Machine) -> bool {
+    let over = machine.state(&head.state).is_some_and(|state| state.kind.is_final());
+    !over || (head.lock.is_none() && head.timers.is_empty() && head.deadline.is_none() && head.inbox.length == 0)
+}
+
+/// Every theorem about one entity that does not hold.
+#[must_use]
+pub fn entity(head: &Head, machine: &Machine) -> Vec<&'static str> {
+    if head.park.as_ref().is_some_and(|park| park.code == "inconsistent") {
+        return Vec::new(); // known, and an operator's to decide
+    }
+    [
+        ("lock_and_execution_agree", lock_and_execution_agree(head, machine)),
+        ("unlocked_means_a_new_operation_is_accepted", unlocked_means_a_new_operation_is_accepted(head, machine)),
+        ("live_entity_has_a_wake_cause", live_entity_has_a_wake_cause(head, machine)),
+        ("final_is_final", final_is_final(head, machine)),
+    ]
+    .into_iter()
+    .filter(|(_, holds)| !holds)
+    .map(|(name, _)| name)
+    .collect()
+}
+
+/// What folding a history gives: compared with the head and its documents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Folded {
+    /// The newest entry's number.
+    pub last: u64,
+    /// The version it ends with.
+    pub version: u64,
+    /// The state it ends in.
+    pub state: String,
+    /// Digests of desired, data and outputs.
+    pub digests: [Option<Digest>; 3],
+    /// The newest entry's hash.
+    pub hash: Option<Digest>,
+}
+
+/// Folds entries, oldest first, checking numbers, chain and versions on the way.
+///
+/// # Errors
+/// The number of the first entry that does not follow from the one before, and why.
+pub fn fold(entity: &EntityId, head: &Head, entries: &[Entry]) -> Result<Folded, (u64, String)> {
+    let mut folded = Folded::default();
+    for entry in entries {
+        let first = folded.hash.is_none();
+        if !first && entry.number != folded.last.saturating_add(1) {
+            return Err((entry.number, format!("expected entry {}, got {}", folded.last.saturating_add(1), entry.number)));
+        }
+        if folded.hash.is_some_and(|hash| hash != entry.previous) {
+            return Err((entry.number, "expected the hash of the entry before, got another".to_owned()));
+        }
+        let version = entry.version.get();
+        if !first && version != folded.version && version != folded.version.saturating_add(1) {
+            return Err((entry.number, format!("expected version {} or one more, got {version}", folded.version)));
+        }
+        folded.last = entry.number;
+        folded.version = version;
+        folded.state = entry.to.to_string();
+        for (slot, changed) in folded.digests.iter_mut().zip([&entry.desired, &entry.data, &entry.outputs]) {
+            if let Some(changed) = changed {
+                *slot = changed.digest;
+            }
+        }
+        folded.hash = Some(entry.hash(&Key::History(entity.clone(), head.incarnation, entry.number)));
+    }
+    Ok(folded)
+}
+
+/// The history of an entity adds up to the entity.
+#[must_use]
+pub fn history_folds_to_entity(head: &Head, folded: &Folded, digests: [Option<Digest>; 3]) -> bool {
+    let whole = head.history.first == 1;
+    folded.last == head.history.last
+        && folded.version == head.version.get()
+        && folded.state == head.state.as_str()
+        && folded.hash == Some(head.history.hash)
+        && (!whole || folded.digests == digests)
+}
+
+/// Whether an entry records something that changed nothing.
+#[must_use]
+pub fn is_fact(entry: &Entry) -> bool {
+    matches!(entry.what, What::Fact(..))
+}
