@@ -64,13 +64,14 @@ impl Code {
     ];
 
     /// The order in which a step's request is refused.
-    pub const STEP_ORDER: [Self; 8] = [
+    pub const STEP_ORDER: [Self; 9] = [
         Self::Fenced,
         Self::Spent,
         Self::Conflict,
         Self::NotAllowed,
         Self::Require,
         Self::Guard,
+        Self::Denied,
         Self::Invalid,
         Self::Limit,
     ];

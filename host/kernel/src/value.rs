@@ -535,9 +535,9 @@ pub enum Operation {
     Increment,
     /// Taken away; missing stays missing.
     Remove,
-    /// One more element at the end of an array, which may have at most this many; missing starts empty.
+    /// One more element at the end of an array; the oldest make room. Missing starts empty.
     Append {
-        /// At most this many elements.
+        /// At most this many elements stay.
         max: usize,
     },
     /// The greater of both; missing takes the value.
@@ -587,13 +587,9 @@ impl Mutation {
                     Some(Json::Array(items)) => items.clone(),
                     Some(other) => return Err(met("an array", other)),
                 };
-                if items.len() >= max.min(APPEND_MAX) {
-                    return Err(format!(
-                        "{field}: expected at most {} elements, got one more",
-                        max.min(APPEND_MAX)
-                    ));
-                }
                 items.push(value);
+                let extra = items.len().saturating_sub(max.min(APPEND_MAX));
+                items.drain(..extra);
                 Json::Array(items)
             }
             (Operation::Max | Operation::Min, Some(current)) => {

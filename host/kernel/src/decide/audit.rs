@@ -11,8 +11,15 @@ use crate::theorems;
 use crate::view::{Decision, Stop};
 
 /// Compares an entity with the index entries found for it, and repairs.
-pub(super) fn audit(given: &Given<'_>, entity: &EntityId, found: &[Key], abandoned: Option<FencingToken>) -> Result<Decision, Stop> {
-    let Some(mut draft) = Draft::of(given, entity)? else { return orphaned(given, found) };
+pub(super) fn audit(
+    given: &Given<'_>,
+    entity: &EntityId,
+    found: &[Key],
+    abandoned: Option<FencingToken>,
+) -> Result<Decision, Stop> {
+    let Some(mut draft) = Draft::of(given, entity)? else {
+        return orphaned(given, found);
+    };
     let mut repaired = Vec::new();
     let implied = draft.head.index(entity);
     for key in found.iter().filter(|key| !implied.contains(key)) {
@@ -28,12 +35,27 @@ pub(super) fn audit(given: &Given<'_>, entity: &EntityId, found: &[Key], abandon
         }
     }
     let broken = theorems::entity(&draft.head, &draft.revision.machine);
-    let lost = draft.head.lock.as_ref().and_then(|lock| lock.attempt).filter(|open| Some(open.token) == abandoned);
-    if !broken.is_empty() && draft.head.park.as_ref().is_none_or(|park| park.code != "inconsistent") {
+    let lost = draft
+        .head
+        .lock
+        .as_ref()
+        .and_then(|lock| lock.attempt)
+        .filter(|open| Some(open.token) == abandoned);
+    if !broken.is_empty()
+        && draft
+            .head
+            .park
+            .as_ref()
+            .is_none_or(|park| park.code != "inconsistent")
+    {
         let reason = broken.join(", ");
         repaired.push(format!("parked: {reason}"));
         draft.fence("inconsistent");
-        draft.head.park = Some(Park { code: "inconsistent".to_owned(), reason, since: given.now.wall });
+        draft.head.park = Some(Park {
+            code: "inconsistent".to_owned(),
+            reason,
+            since: given.now.wall,
+        });
     } else if lost.is_some() && broken.is_empty() {
         repaired.push("an open attempt that nobody runs".to_owned());
         lose(&mut draft)?;

@@ -13,37 +13,71 @@ use crate::rejection::{Code, Rejection};
 use crate::view::{Decision, Schema, Stop};
 
 /// Writes `desired`: needs no lock, bumps the generation, never conflicts with a step.
-pub(super) fn apply(given: &Given<'_>, entity: &EntityId, desired: &Doc, expect: Option<u64>, checked: Option<u64>) -> Result<Decision, Stop> {
+pub(super) fn apply(
+    given: &Given<'_>,
+    entity: &EntityId,
+    desired: &Doc,
+    expect: Option<u64>,
+    checked: Option<u64>,
+) -> Result<Decision, Stop> {
     if let Some(refused) = oversize("desired", desired) {
         return Ok(Decision::refused(refused));
     }
-    let Some(mut draft) = Draft::of(given, entity)? else { return Ok(Decision::refused(no_entity(entity))) };
+    let Some(mut draft) = Draft::of(given, entity)? else {
+        return Ok(Decision::refused(no_entity(entity)));
+    };
     draft.adopt()?;
     if checked != Some(draft.head.revision) {
-        if let Err(found) = given.rules.check(&entity.machine, draft.head.revision, Schema::Desired, desired) {
+        if let Err(found) = given.rules.check(
+            &entity.machine,
+            draft.head.revision,
+            Schema::Desired,
+            desired,
+        ) {
             return draft.refuse(breach(Code::Invalid, "desired", &found));
         }
     }
     let generation = draft.head.generation;
     if expect.is_none() && draft.revision.machine.apply == ApplyPolicy::IfMatch {
-        let refused = Rejection::new(Code::Invalid, entity, format!("If-Match with the generation it replaces (now {generation})"), "none");
+        let refused = Rejection::new(
+            Code::Invalid,
+            entity,
+            format!("If-Match with the generation it replaces (now {generation})"),
+            "none",
+        );
         return draft.refuse(refused);
     }
     if draft.state()?.kind.is_final() {
-        let refused = Rejection::new(Code::Final, entity, "an entity that is not final", format!("{} (final)", draft.head.state));
+        let refused = Rejection::new(
+            Code::Final,
+            entity,
+            "an entity that is not final",
+            format!("{} (final)", draft.head.state),
+        );
         return draft.refuse(refused);
     }
     let same = draft.doc(Part::Desired)?.as_ref() == Some(desired);
-    let repeated = expect.is_none_or(|expect| expect == generation || expect.saturating_add(1) == generation);
+    let repeated =
+        expect.is_none_or(|expect| expect == generation || expect.saturating_add(1) == generation);
     if same && repeated && generation > 0 {
         return Ok(Decision::plain(Outcome::Applied { generation }));
     }
     if expect.is_some_and(|expect| expect != generation) {
         let expected = format!("generation {}", expect.unwrap_or_default());
-        return draft.refuse(Rejection::new(Code::Conflict, entity, expected, format!("generation {generation}")));
+        return draft.refuse(Rejection::new(
+            Code::Conflict,
+            entity,
+            expected,
+            format!("generation {generation}"),
+        ));
     }
     // Nothing refuses below this line.
-    if draft.head.lock.as_ref().is_some_and(|lock| lock.generation == generation) {
+    if draft
+        .head
+        .lock
+        .as_ref()
+        .is_some_and(|lock| lock.generation == generation)
+    {
         let held = draft.doc(Part::Desired)?;
         draft.put(Part::Held, held)?;
     }
@@ -57,7 +91,9 @@ pub(super) fn apply(given: &Given<'_>, entity: &EntityId, desired: &Doc, expect:
 /// Away with an entity at rest or over. What is remembered of its events stays for its window, its
 /// history for its retention.
 pub(super) fn delete(given: &Given<'_>, entity: &EntityId) -> Result<Decision, Stop> {
-    let Some(mut draft) = Draft::of(given, entity)? else { return Ok(Decision::refused(no_entity(entity))) };
+    let Some(mut draft) = Draft::of(given, entity)? else {
+        return Ok(Decision::refused(no_entity(entity)));
+    };
     if draft.state()?.kind == StateKind::Working {
         let refused = busy(&draft)?;
         return draft.refuse(refused);
@@ -69,51 +105,119 @@ pub(super) fn delete(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
     draft.head.deadline = None;
     draft.record(What::Deleted, Tag::default());
     let head = draft.head.clone();
-    let until = given.now.store.plus(draft.revision.machine.limits.history_ms);
+    let until = given
+        .now
+        .store
+        .plus(draft.revision.machine.limits.history_ms);
     let expiry = draft.expiry(until);
-    let expires = Expires::History(entity.clone(), head.incarnation, head.history.first, head.history.last);
-    let mut decision = Decision::plain(Outcome::Now { version: head.version, state: head.state, changed: true });
+    let expires = Expires::History(
+        entity.clone(),
+        head.incarnation,
+        head.history.first,
+        head.history.last,
+    );
+    let mut decision = Decision::plain(Outcome::Now {
+        version: head.version,
+        state: head.state,
+        changed: true,
+    });
     decision.writes = std::mem::take(&mut draft.writes);
-    decision.writes.push((expiry, Some(Record::Expires(expires))));
-    decision.writes.extend(index.into_iter().map(|key| (key, None)));
-    decision.writes.extend(Part::ALL.map(|part| (Key::Part(entity.clone(), part), None)));
+    decision
+        .writes
+        .push((expiry, Some(Record::Expires(expires))));
+    decision
+        .writes
+        .extend(index.into_iter().map(|key| (key, None)));
+    decision
+        .writes
+        .extend(Part::ALL.map(|part| (Key::Part(entity.clone(), part), None)));
     decision.writes.push((Key::Head(entity.clone()), None));
     Ok(decision)
 }
 
 /// Ends whatever an entity does, for good. Always works, needs no payload.
 pub(super) fn kill(given: &Given<'_>, entity: &EntityId, reason: &str) -> Result<Decision, Stop> {
-    let Some(mut draft) = Draft::of(given, entity)? else { return Ok(Decision::refused(no_entity(entity))) };
+    let Some(mut draft) = Draft::of(given, entity)? else {
+        return Ok(Decision::refused(no_entity(entity)));
+    };
     if draft.state()?.kind.is_final() {
-        let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: false };
+        let outcome = Outcome::Now {
+            version: draft.head.version,
+            state: draft.head.state.clone(),
+            changed: false,
+        };
         return Ok(Decision::plain(outcome));
     }
     // Nothing refuses below this line.
     let reason = cut(reason);
     let from = draft.head.state.clone();
     let execution = draft.head.lock.as_ref().map(|lock| lock.ordinal);
-    let attempt = draft.head.lock.as_ref().and_then(|lock| lock.attempt).map(|open| (open.ordinal, open.token));
+    let attempt = draft
+        .head
+        .lock
+        .as_ref()
+        .and_then(|lock| lock.attempt)
+        .map(|open| (open.ordinal, open.token));
     draft.fence("killed");
-    let cause = Cause { kind: CauseKind::Operator, name: KILLED.clone(), id: None, at: given.now.wall, payload: false };
-    let failure = Failure { permanent: true, code: "killed".to_owned(), reason: reason.clone(), retry_after_ms: None };
-    draft.enter(Entry { to: KILLED.clone(), cause, payload: None, ends: Ending::Failed(failure) })?;
-    draft.record(What::Killed(reason), Tag { from: Some(from), execution, attempt, event: None });
-    let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: true };
+    let cause = Cause {
+        kind: CauseKind::Operator,
+        name: KILLED.clone(),
+        id: None,
+        at: given.now.wall,
+        payload: false,
+    };
+    let failure = Failure {
+        permanent: true,
+        code: "killed".to_owned(),
+        reason: reason.clone(),
+        retry_after_ms: None,
+    };
+    draft.enter(Entry {
+        to: KILLED.clone(),
+        cause,
+        payload: None,
+        ends: Ending::Failed(failure),
+    })?;
+    draft.record(
+        What::Killed(reason),
+        Tag {
+            from: Some(from),
+            execution,
+            attempt,
+            event: None,
+        },
+    );
+    let outcome = Outcome::Now {
+        version: draft.head.version,
+        state: draft.head.state.clone(),
+        changed: true,
+    };
     draft.finish(outcome)
 }
 
 /// Tries again with fresh budgets. What is not parked stays as it is.
 pub(super) fn unpark(given: &Given<'_>, entity: &EntityId) -> Result<Decision, Stop> {
-    let Some(mut draft) = Draft::of(given, entity)? else { return Ok(Decision::refused(no_entity(entity))) };
+    let Some(mut draft) = Draft::of(given, entity)? else {
+        return Ok(Decision::refused(no_entity(entity)));
+    };
     if draft.head.park.is_none() {
-        let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: false };
+        let outcome = Outcome::Now {
+            version: draft.head.version,
+            state: draft.head.state.clone(),
+            changed: false,
+        };
         return Ok(Decision::plain(outcome));
     }
     // Nothing refuses below this line.
     draft.adopt()?;
     draft.head.park = None;
     let state = draft.state()?;
-    let limit = draft.revision.machine.limits.execution_ms.map(|ms| given.now.store.plus(ms));
+    let limit = draft
+        .revision
+        .machine
+        .limits
+        .execution_ms
+        .map(|ms| given.now.store.plus(ms));
     if let Some(lock) = draft.head.lock.as_mut() {
         lock.failed = 0;
         lock.lost = 0;
@@ -127,11 +231,20 @@ pub(super) fn unpark(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
     let mut tag = Tag::default();
     if state.step.is_some() {
         draft.begin();
-        tag.attempt = draft.head.lock.as_ref().and_then(|lock| lock.attempt).map(|open| (open.ordinal, open.token));
+        tag.attempt = draft
+            .head
+            .lock
+            .as_ref()
+            .and_then(|lock| lock.attempt)
+            .map(|open| (open.ordinal, open.token));
         draft.record(What::Begun(BeginReason::Unparked), tag);
     } else {
         draft.record(What::Unparked, tag);
     }
-    let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: true };
+    let outcome = Outcome::Now {
+        version: draft.head.version,
+        state: draft.head.state.clone(),
+        changed: true,
+    };
     draft.finish(outcome)
 }

@@ -16,15 +16,24 @@ pub(super) fn open(given: &Given<'_>, nonce: &str, secret: &[u8; 32]) -> Result<
     let mut writes = Vec::new();
     let mut closed = 0_usize;
     for (key, record) in given.view.scan(&Span::Sessions, usize::MAX)? {
-        let (Key::Session(old), Record::Session(session)) = (&key, record) else { continue };
+        let (Key::Session(old), Record::Session(session)) = (&key, record) else {
+            continue;
+        };
         let empty = given.view.scan(&Span::Open(*old), 1)?.is_empty();
         if session.closed.is_none() {
             closed = closed.saturating_add(1);
         }
-        let next = SessionRecord { closed: session.closed.or(Some(Closed::Lost)), ..session };
+        let next = SessionRecord {
+            closed: session.closed.or(Some(Closed::Lost)),
+            ..session
+        };
         writes.push((key, (!empty).then_some(Record::Session(next))));
     }
-    let session = SessionRecord { nonce: nonce.to_owned(), opened: given.now.wall, closed: None };
+    let session = SessionRecord {
+        nonce: nonce.to_owned(),
+        opened: given.now.wall,
+        closed: None,
+    };
     writes.push((Key::Session(id), Some(Record::Session(session))));
     if given.view.get(&Key::Secret)?.is_none() {
         writes.push((Key::Secret, Some(Record::Secret(*secret))));
@@ -36,14 +45,24 @@ pub(super) fn open(given: &Given<'_>, nonce: &str, secret: &[u8; 32]) -> Result<
 
 /// A stop in good order: what is open is resumed by the next boot and counted nowhere.
 pub(super) fn close(given: &Given<'_>) -> Result<Decision, Stop> {
-    let Some(id) = given.now.session.0 else { return Ok(Decision::plain(Outcome::Nothing)) };
+    let Some(id) = given.now.session.0 else {
+        return Ok(Decision::plain(Outcome::Nothing));
+    };
     let key = Key::Session(id);
     let Some(Record::Session(session)) = given.view.get(&key)? else {
-        return Ok(Decision::refused(Rejection::new(Code::NotFound, "session", "an open session", id)));
+        return Ok(Decision::refused(Rejection::new(
+            Code::NotFound,
+            "session",
+            "an open session",
+            id,
+        )));
     };
     let mut decision = Decision::plain(Outcome::Nothing);
     if session.closed.is_none() {
-        let closed = SessionRecord { closed: Some(Closed::Graceful), ..session };
+        let closed = SessionRecord {
+            closed: Some(Closed::Graceful),
+            ..session
+        };
         decision.writes.push((key, Some(Record::Session(closed))));
     }
     Ok(decision)
@@ -51,7 +70,9 @@ pub(super) fn close(given: &Given<'_>) -> Result<Decision, Stop> {
 
 /// An attempt whose session is over: begun again at once, later with a wait, in the end parked.
 pub(super) fn recover(given: &Given<'_>, entity: &EntityId) -> Result<Decision, Stop> {
-    let Some(mut draft) = Draft::of(given, entity)? else { return Ok(Decision::plain(Outcome::Nothing)) };
+    let Some(mut draft) = Draft::of(given, entity)? else {
+        return Ok(Decision::plain(Outcome::Nothing));
+    };
     let open = draft.head.lock.as_ref().and_then(|lock| lock.attempt);
     let Some(open) = open.filter(|open| Some(open.session) != given.now.session.0) else {
         return Ok(Decision::plain(Outcome::Nothing));
@@ -76,7 +97,10 @@ fn take_up(draft: &mut Draft<'_>, reason: BeginReason) -> Result<(), Stop> {
     draft.adopt()?;
     draft.begin();
     let open = draft.head.lock.as_ref().and_then(|lock| lock.attempt);
-    let tag = Tag { attempt: open.map(|open| (open.ordinal, open.token)), ..Tag::default() };
+    let tag = Tag {
+        attempt: open.map(|open| (open.ordinal, open.token)),
+        ..Tag::default()
+    };
     draft.record(What::Begun(reason), tag);
     Ok(())
 }
@@ -85,19 +109,30 @@ fn take_up(draft: &mut Draft<'_>, reason: BeginReason) -> Result<(), Stop> {
 /// 1 min, the tenth parks.
 pub(super) fn lose(draft: &mut Draft<'_>) -> Result<(), Stop> {
     let now = draft.now();
-    let Some(lock) = draft.head.lock.as_mut() else { return Ok(()) };
+    let Some(lock) = draft.head.lock.as_mut() else {
+        return Ok(());
+    };
     let open = lock.attempt.take();
-    let tag = Tag { attempt: open.map(|open| (open.ordinal, open.token)), ..Tag::default() };
+    let tag = Tag {
+        attempt: open.map(|open| (open.ordinal, open.token)),
+        ..Tag::default()
+    };
     lock.lost = lock.lost.saturating_add(1);
     let lost = lock.lost;
     if lost >= LOST_MAX {
-        draft.park("crash-loop", &format!("{lost} attempts of this visit were lost with their host"), tag);
+        draft.park(
+            "crash-loop",
+            &format!("{lost} attempts of this visit were lost with their host"),
+            tag,
+        );
         return Ok(());
     }
     if lost == 1 {
         return take_up(draft, BeginReason::LostWithHost);
     }
-    let wait = 1_000_u64.saturating_mul(1 << lost.saturating_sub(2).min(16)).min(LOST_WAIT_MS_MAX);
+    let wait = 1_000_u64
+        .saturating_mul(1 << lost.saturating_sub(2).min(16))
+        .min(LOST_WAIT_MS_MAX);
     lock.retry = Some(now.store.plus(wait));
     let failure = Failure {
         permanent: false,
@@ -111,13 +146,17 @@ pub(super) fn lose(draft: &mut Draft<'_>) -> Result<(), Stop> {
 
 /// Removes what has expired, a bounded number at a time.
 pub(super) fn sweep(given: &Given<'_>) -> Result<Decision, Stop> {
-    let due = given.view.scan(&Span::Expired(given.now.store), SWEEP_MAX)?;
+    let due = given
+        .view
+        .scan(&Span::Expired(given.now.store), SWEEP_MAX)?;
     let mut decision = Decision::plain(Outcome::Nothing);
     let mut removed = 0_usize;
     let full = due.len() == SWEEP_MAX;
     let mut more = full;
     for (key, record) in due {
-        let Record::Expires(expires) = record else { continue };
+        let Record::Expires(expires) = record else {
+            continue;
+        };
         match expires {
             Expires::Dedup(entity, event) => {
                 let dedup = Key::Dedup(entity, event);
@@ -132,10 +171,13 @@ pub(super) fn sweep(given: &Given<'_>) -> Result<Decision, Stop> {
             Expires::History(entity, incarnation, first, last) => {
                 let end = last.min(first.saturating_add(SWEEP_MAX as u64).saturating_sub(1));
                 for number in first..=end {
-                    decision.writes.push((Key::History(entity.clone(), incarnation, number), None));
+                    decision
+                        .writes
+                        .push((Key::History(entity.clone(), incarnation, number), None));
                     removed = removed.saturating_add(1);
                 }
-                let rest = (end < last).then(|| Expires::History(entity, incarnation, end.saturating_add(1), last));
+                let rest = (end < last)
+                    .then(|| Expires::History(entity, incarnation, end.saturating_add(1), last));
                 more |= rest.is_some();
                 decision.writes.push((key, rest.map(Record::Expires)));
                 if removed >= SWEEP_MAX {
@@ -145,6 +187,9 @@ pub(super) fn sweep(given: &Given<'_>) -> Result<Decision, Stop> {
             }
         }
     }
-    decision.outcome = Ok(Outcome::Swept { removed, more: more && removed > 0 });
+    decision.outcome = Ok(Outcome::Swept {
+        removed,
+        more: more && removed > 0,
+    });
     Ok(decision)
 }
