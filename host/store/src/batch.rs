@@ -28,8 +28,6 @@ pub(crate) struct Sealed {
     /// Everything to write, the batch record included; empty if there is nothing to write.
     pub(crate) layer: Layer,
     pub(crate) record: BatchRecord,
-    /// The last number handed out, which the next batch goes on from.
-    pub(crate) last_seq: u64,
     pub(crate) ran: Vec<(Box<dyn Job>, Fate)>,
     pub(crate) bytes: u64,
 }
@@ -38,15 +36,7 @@ impl<'a> Batch<'a> {
     /// A batch over `base`, whose last record is `record`; `stamp` carries the last number
     /// handed out.
     pub(crate) fn open(base: &'a dyn Base, record: BatchRecord, stamp: Stamp) -> Batch<'a> {
-        Batch {
-            base,
-            layer: Layer::new(),
-            record,
-            stamp,
-            ran: Vec::new(),
-            wrote: false,
-            bytes: 0,
-        }
+        Batch { base, layer: Layer::new(), record, stamp, ran: Vec::new(), wrote: false, bytes: 0 }
     }
 
     /// Runs `job` with the next number.
@@ -84,12 +74,7 @@ impl<'a> Batch<'a> {
     pub(crate) fn seal(mut self) -> Result<Sealed, (StoreError, Vec<Box<dyn Job>>)> {
         let last_seq = self.stamp.seq;
         if self.wrote || last_seq > self.record.seq_ceiling {
-            let trimmed = feed::trim(
-                self.base,
-                &mut self.layer,
-                &mut self.record,
-                self.stamp.store_ms,
-            );
+            let trimmed = feed::trim(self.base, &mut self.layer, &mut self.record, self.stamp.store_ms);
             if let Err(error) = trimmed {
                 let jobs = self.ran.into_iter().map(|(job, _)| job).collect();
                 return Err((error, jobs));
@@ -98,13 +83,7 @@ impl<'a> Batch<'a> {
             let record = self.record.encode();
             self.layer.insert(BATCH_KEY.to_vec(), Some(record));
         }
-        Ok(Sealed {
-            layer: self.layer,
-            record: self.record,
-            last_seq,
-            ran: self.ran,
-            bytes: self.bytes,
-        })
+        Ok(Sealed { layer: self.layer, record: self.record, ran: self.ran, bytes: self.bytes })
     }
 }
 

@@ -37,9 +37,7 @@ pub struct SystemClock {
 impl SystemClock {
     /// Starts counting now.
     pub fn new() -> SystemClock {
-        SystemClock {
-            origin: Instant::now(),
-        }
+        SystemClock { origin: Instant::now() }
     }
 }
 
@@ -93,9 +91,8 @@ impl ManualClock {
             inner.monotonic += by;
             inner.wall_ms += i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
             let now = inner.monotonic;
-            let (due, later) = std::mem::take(&mut inner.sleepers)
-                .into_iter()
-                .partition(|(deadline, _)| *deadline <= now);
+            let (due, later) =
+                std::mem::take(&mut inner.sleepers).into_iter().partition(|(deadline, _)| *deadline <= now);
             inner.sleepers = later;
             let mut due: Vec<_> = due;
             due.sort_by_key(|(deadline, _)| *deadline);
@@ -188,25 +185,18 @@ impl StoreTime {
     }
 
     pub(crate) fn stamp(&self, seq: u64) -> Stamp {
-        Stamp {
-            seq,
-            store_ms: self.now_ms(),
-            wall_ms: self.clock.wall_ms(),
-        }
+        Stamp { seq, store_ms: self.now_ms(), wall_ms: self.clock.wall_ms() }
     }
 
     /// The moment of the monotonic clock at which store time reaches `store_ms`.
     pub(crate) fn monotonic_at(&self, store_ms: u64) -> Duration {
-        self.opened.saturating_add(Duration::from_millis(
-            store_ms.saturating_sub(self.opened_store_ms),
-        ))
+        self.opened.saturating_add(Duration::from_millis(store_ms.saturating_sub(self.opened_store_ms)))
     }
 
     /// Store time at a moment of the monotonic clock.
     pub(crate) fn at(&self, monotonic: Duration) -> u64 {
         let passed = monotonic.saturating_sub(self.opened);
-        self.opened_store_ms
-            .saturating_add(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
+        self.opened_store_ms.saturating_add(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
     }
 
     pub(crate) fn sleep_until(&self, store_ms: u64) -> BoxFuture<'static, ()> {

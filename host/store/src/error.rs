@@ -92,11 +92,7 @@ impl StoreError {
 
     /// Wraps what the file system said while `doing` something.
     pub fn io(doing: impl Into<String>, error: &io::Error) -> StoreError {
-        StoreError::Io {
-            doing: doing.into(),
-            kind: error.kind(),
-            message: error.to_string(),
-        }
+        StoreError::Io { doing: doing.into(), kind: error.kind(), message: error.to_string() }
     }
 }
 
@@ -109,8 +105,7 @@ impl fmt::Display for StoreError {
             StoreError::ReservedKey { key } => write!(
                 f,
                 "reserved key: expected a first byte of at least 0x02, got {}",
-                key.first()
-                    .map_or("an empty key".to_string(), |byte| format!("0x{byte:02x}"))
+                key.first().map_or("an empty key".to_string(), |byte| format!("0x{byte:02x}"))
             ),
             StoreError::Panicked { message } => {
                 write!(f, "expected the job to return, got a panic: {message}")
@@ -125,10 +120,9 @@ impl fmt::Display for StoreError {
                 write!(f, "corrupt store: expected {expected}, got {got}")
             }
             StoreError::Closed => write!(f, "expected an open store, got a closed one"),
-            StoreError::NewerFormat { found, supported } => write!(
-                f,
-                "expected store format {supported} or older, got {found}: use a newer release"
-            ),
+            StoreError::NewerFormat { found, supported } => {
+                write!(f, "expected store format {supported} or older, got {found}: use a newer release")
+            }
             StoreError::AlreadyOpen { path, pid } => {
                 write!(f, "expected {} to be free, got it open", path.display())?;
                 match pid {

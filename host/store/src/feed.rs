@@ -45,10 +45,7 @@ impl Position {
 
     /// Behind everything noted up to `seq`: where to watch from after listing at `seq`.
     pub fn after(seq: Seq) -> Position {
-        Position {
-            seq: seq.0,
-            n: u32::MAX,
-        }
+        Position { seq: seq.0, n: u32::MAX }
     }
 
     fn key(self) -> [u8; FEED_KEY_LEN] {
@@ -59,10 +56,7 @@ impl Position {
     }
 
     fn of_key(key: &[u8]) -> Position {
-        Position {
-            seq: be64(&key[1..9]),
-            n: be32(&key[9..]),
-        }
+        Position { seq: be64(&key[1..9]), n: be32(&key[9..]) }
     }
 }
 
@@ -93,15 +87,8 @@ impl FromStr for Position {
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         text.split_once('.')
             .filter(|(seq, n)| digits(seq) && digits(n))
-            .and_then(|(seq, n)| {
-                Some(Position {
-                    seq: seq.parse().ok()?,
-                    n: n.parse().ok()?,
-                })
-            })
-            .ok_or_else(|| NotAPosition {
-                got: text.to_string(),
-            })
+            .and_then(|(seq, n)| Some(Position { seq: seq.parse().ok()?, n: n.parse().ok()? }))
+            .ok_or_else(|| NotAPosition { got: text.to_string() })
     }
 }
 
@@ -139,15 +126,11 @@ impl fmt::Display for ChangesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ChangesError::Gone { oldest } => {
-                write!(
-                    f,
-                    "expected a position of {oldest} or later, got an older one"
-                )
+                write!(f, "expected a position of {oldest} or later, got an older one")
             }
-            ChangesError::Ahead { newest } => write!(
-                f,
-                "expected a position of this store, which ends at {newest}, got a later one"
-            ),
+            ChangesError::Ahead { newest } => {
+                write!(f, "expected a position of this store, which ends at {newest}, got a later one")
+            }
             ChangesError::Store(error) => error.fmt(f),
         }
     }
@@ -170,9 +153,7 @@ pub(crate) struct FeedWake {
 
 impl FeedWake {
     pub(crate) fn new(newest: Position) -> FeedWake {
-        FeedWake {
-            sender: Mutex::new(Some(watch::channel(newest).0)),
-        }
+        FeedWake { sender: Mutex::new(Some(watch::channel(newest).0)) }
     }
 
     pub(crate) fn publish(&self, newest: Position) {
@@ -211,12 +192,7 @@ pub struct Changes {
 
 impl Changes {
     pub(crate) fn new(source: Arc<dyn FeedSource>, wake: &FeedWake, after: Position) -> Changes {
-        Changes {
-            newest: wake.subscribe(),
-            source,
-            after,
-            looked: false,
-        }
+        Changes { newest: wake.subscribe(), source, after, looked: false }
     }
 
     /// The position of the last change handed out.
@@ -235,9 +211,7 @@ impl Changes {
             if !self.looked || *self.newest.borrow_and_update() > self.after {
                 let (reply, answer) = oneshot::channel();
                 self.source.read_feed(self.after, reply);
-                let changes = answer
-                    .await
-                    .unwrap_or(Err(ChangesError::Store(StoreError::Closed)))?;
+                let changes = answer.await.unwrap_or(Err(ChangesError::Store(StoreError::Closed)))?;
                 self.looked = true;
                 if let Some(last) = changes.last() {
                     self.after = last.position;
@@ -304,9 +278,7 @@ pub(crate) fn read(base: &dyn Base, after: Position) -> Result<Vec<Change>, Chan
         return Err(ChangesError::Gone { oldest });
     }
     if after.seq > record.seq_ceiling {
-        return Err(ChangesError::Ahead {
-            newest: record.feed_newest,
-        });
+        return Err(ChangesError::Ahead { newest: record.feed_newest });
     }
     let mut changes = Vec::new();
     walk(base, after, &mut |position, value| {
@@ -331,14 +303,7 @@ fn walk(
     after: Position,
     each: &mut dyn FnMut(Position, &[u8]) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
-    let (first, last) = (
-        after.key(),
-        Position {
-            seq: u64::MAX,
-            n: u32::MAX,
-        }
-        .key(),
-    );
+    let (first, last) = (after.key(), Position { seq: u64::MAX, n: u32::MAX }.key());
     let mut corrupt = None;
     base.walk(
         // The start itself may be a change: number 0 is never handed out, so it never is.

@@ -51,16 +51,14 @@ mod redb;
 pub use crate::redb::{Disk, Options, Redb, Stats};
 pub use clock::{BoxFuture, Clock, ManualClock, SystemClock};
 pub use error::StoreError;
-pub use feed::{
-    Change, Changes, ChangesError, FEED_KEPT_ENTRIES, FEED_KEPT_MS, NotAPosition, Position,
-};
+pub use feed::{Change, Changes, ChangesError, FEED_KEPT_ENTRIES, FEED_KEPT_MS, NotAPosition, Position};
 pub use limits::{
-    KEY_BYTES, LIMITS, Limit, QUEUE_ADMISSIONS, QUEUE_COMPLETIONS, QUEUE_QUERIES, SCAN_ENTRIES,
-    TXN_BYTES, TXN_WRITES, VALUE_BYTES,
+    KEY_BYTES, LIMITS, Limit, QUEUE_ADMISSIONS, QUEUE_COMPLETIONS, QUEUE_QUERIES, SCAN_ENTRIES, TXN_BYTES, TXN_WRITES,
+    VALUE_BYTES,
 };
 pub use mem::{Fault, Mem, MemImage};
 pub use store::{
-    Bytes, Condition, Each, Fate, Full, Halt, Health, Job, Lane, Query, Read, Seq, Span, Stamp,
-    Store, Txn, USER_KEYS_FROM,
+    Bytes, Condition, Each, Fate, Full, Halt, Health, Job, Lane, Query, Read, Seq, Span, Stamp, Store, Txn,
+    USER_KEYS_FROM,
 };
 pub use transact::{Abort, TransactError, query, transact};

@@ -25,11 +25,7 @@ impl Limit {
     }
 
     pub(crate) const fn passed(&self, got: u64) -> StoreError {
-        StoreError::Limit {
-            name: self.name,
-            max: self.max,
-            got,
-        }
+        StoreError::Limit { name: self.name, max: self.max, got }
     }
 }
 
@@ -48,18 +44,12 @@ pub const VALUE_BYTES: Limit = Limit {
 };
 
 /// Puts, deletes and notes of one transaction, rewrites of the same key included.
-pub const TXN_WRITES: Limit = Limit {
-    name: "txn.writes",
-    max: 8_192,
-    why: "bounds how long one job can hold the writer",
-};
+pub const TXN_WRITES: Limit =
+    Limit { name: "txn.writes", max: 8_192, why: "bounds how long one job can hold the writer" };
 
 /// Bytes of keys and values written by one transaction.
-pub const TXN_BYTES: Limit = Limit {
-    name: "txn.bytes",
-    max: 8 * 1024 * 1024,
-    why: "bounds the memory of an overlay and the size of a commit",
-};
+pub const TXN_BYTES: Limit =
+    Limit { name: "txn.bytes", max: 8 * 1024 * 1024, why: "bounds the memory of an overlay and the size of a commit" };
 
 /// Entries one scan may ask for.
 pub const SCAN_ENTRIES: Limit = Limit {
@@ -90,13 +80,5 @@ pub const QUEUE_QUERIES: Limit = Limit {
 };
 
 /// Every limit of the contract.
-pub const LIMITS: [Limit; 8] = [
-    KEY_BYTES,
-    VALUE_BYTES,
-    TXN_WRITES,
-    TXN_BYTES,
-    SCAN_ENTRIES,
-    QUEUE_COMPLETIONS,
-    QUEUE_ADMISSIONS,
-    QUEUE_QUERIES,
-];
+pub const LIMITS: [Limit; 8] =
+    [KEY_BYTES, VALUE_BYTES, TXN_WRITES, TXN_BYTES, SCAN_ENTRIES, QUEUE_COMPLETIONS, QUEUE_ADMISSIONS, QUEUE_QUERIES];

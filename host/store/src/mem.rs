@@ -12,18 +12,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::batch::{Batch, settle};
+use crate::batch::{Batch, Sealed, settle};
 use crate::clock::{BoxFuture, Clock, StoreTime};
 use crate::error::StoreError;
 use crate::feed::{self, Changes, FeedReply, FeedSource, FeedWake, Position};
 use crate::limits::{QUEUE_ADMISSIONS, QUEUE_COMPLETIONS};
 use crate::meta::{BATCH_KEY, BatchRecord, FORMAT, FORMAT_KEY, check_format, encode_format};
 use crate::overlay::{Base, run_query};
-use crate::store::{
-    Bytes, Condition, Each, Fate, Full, Health, Job, Lane, Query, Seq, Stamp, Store,
-};
+use crate::store::{Bytes, Condition, Each, Fate, Full, Health, Job, Lane, Query, Seq, Stamp, Store};
 
 type Map = BTreeMap<Vec<u8>, Bytes>;
+type Settled = Vec<(Box<dyn Job>, Fate)>;
 
 /// What survives a close or a crash of [`Mem`]. Clones are the same image.
 #[derive(Clone, Default)]
@@ -57,10 +56,7 @@ impl MemImage {
 impl fmt::Debug for MemImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let image = self.lock();
-        f.debug_struct("MemImage")
-            .field("entries", &image.map.len())
-            .field("open", &image.open)
-            .finish()
+        f.debug_struct("MemImage").field("entries", &image.map.len()).field("open", &image.open).finish()
     }
 }
 
@@ -96,6 +92,8 @@ struct Inner {
     record: BatchRecord,
     last_seq: u64,
     held: bool,
+    /// The batch whose commit is held.
+    stalled: Option<Sealed>,
     /// Somebody is running jobs; who submits meanwhile only queues, `settle` included.
     pumping: bool,
     closed: bool,
@@ -144,6 +142,7 @@ impl Mem {
                     last_seq: record.seq_ceiling,
                     record,
                     held: false,
+                    stalled: None,
                     pumping: false,
                     closed: false,
                 }),
@@ -161,12 +160,13 @@ impl Mem {
         self.shared.lock().faults.push_back(fault);
     }
 
-    /// Jobs only queue from now on, as behind a stalled disk; reads go on.
+    /// Stalls the disk: the next batch that writes is not durable, and so not settled, before
+    /// [`Mem::release`]; jobs queue behind it and reads go on.
     pub fn hold(&self) {
         self.shared.lock().held = true;
     }
 
-    /// Runs what queued since [`Mem::hold`].
+    /// Ends the stall.
     pub fn release(&self) {
         self.shared.lock().held = false;
         self.shared.pump();
@@ -181,10 +181,7 @@ impl Mem {
                 return;
             }
             inner.closed = true;
-            (
-                std::mem::take(&mut inner.completions),
-                std::mem::take(&mut inner.admissions),
-            )
+            (inner.stalled.take(), std::mem::take(&mut inner.completions), std::mem::take(&mut inner.admissions))
         };
         drop(dropped);
         self.shared.wake.close();
@@ -209,20 +206,13 @@ impl Shared {
         loop {
             let settled = {
                 let mut inner = self.lock();
-                let job = if inner.held || inner.closed {
-                    None
-                } else {
-                    let inner = &mut *inner;
-                    inner
-                        .completions
-                        .pop_front()
-                        .or_else(|| inner.admissions.pop_front())
-                };
-                let Some(job) = job else {
-                    inner.pumping = false;
-                    return;
-                };
-                self.commit(&mut inner, job)
+                match self.step(&mut inner) {
+                    Some(settled) => settled,
+                    None => {
+                        inner.pumping = false;
+                        return;
+                    }
+                }
             };
             for (job, fate) in settled {
                 settle(job, fate);
@@ -230,32 +220,43 @@ impl Shared {
         }
     }
 
-    /// One batch of one job.
-    fn commit(&self, inner: &mut Inner, job: Box<dyn Job>) -> Vec<(Box<dyn Job>, Fate)> {
-        let mut image = self.image.lock();
+    /// Runs one batch of one job, or finishes the stalled one; `None` if there is nothing to do.
+    fn step(&self, inner: &mut Inner) -> Option<Settled> {
+        if inner.closed || (inner.held && inner.stalled.is_some()) {
+            return None;
+        }
+        if let Some(sealed) = inner.stalled.take() {
+            return Some(self.commit(inner, sealed));
+        }
+        let job = inner.completions.pop_front().or_else(|| inner.admissions.pop_front())?;
         let sealed = {
+            let image = self.image.lock();
             let base = MemBase(&image.map);
             let stamp = self.time.stamp(inner.last_seq);
             let mut batch = Batch::open(&base, inner.record.clone(), stamp);
             batch.run(job);
             batch.seal()
         };
-        let sealed = match sealed {
-            Ok(sealed) => sealed,
+        inner.last_seq += 1;
+        match sealed {
+            Ok(sealed) if sealed.layer.is_empty() => Some(sealed.ran),
+            Ok(sealed) if inner.held => {
+                inner.stalled = Some(sealed);
+                None
+            }
+            Ok(sealed) => Some(self.commit(inner, sealed)),
             Err((error, jobs)) => {
                 let failed = |job| (job, Fate::Failed(error.clone()));
-                return jobs.into_iter().map(failed).collect();
+                Some(jobs.into_iter().map(failed).collect())
             }
-        };
-        inner.last_seq = sealed.last_seq;
-        if sealed.layer.is_empty() {
-            return sealed.ran;
         }
+    }
+
+    /// Makes a batch durable, or plays the fault planted for it.
+    fn commit(&self, inner: &mut Inner, sealed: Sealed) -> Settled {
         let fault = inner.faults.pop_front();
-        if !matches!(
-            fault,
-            Some(Fault::Unavailable | Fault::Indeterminate { kept: false })
-        ) {
+        if !matches!(fault, Some(Fault::Unavailable | Fault::Indeterminate { kept: false })) {
+            let mut image = self.image.lock();
             for (key, value) in sealed.layer {
                 match value {
                     Some(value) => image.map.insert(key, value),
@@ -267,12 +268,8 @@ impl Shared {
         }
         let error = match fault {
             None => return sealed.ran,
-            Some(Fault::Unavailable) => StoreError::Unavailable {
-                why: "a planted fault".to_string(),
-            },
-            Some(Fault::Indeterminate { .. }) => StoreError::Indeterminate {
-                why: "a planted fault".to_string(),
-            },
+            Some(Fault::Unavailable) => StoreError::Unavailable { why: "a planted fault".to_string() },
+            Some(Fault::Indeterminate { .. }) => StoreError::Indeterminate { why: "a planted fault".to_string() },
         };
         let failed = |(job, fate)| match fate {
             Fate::Failed(own) => (job, Fate::Failed(own)),
@@ -367,11 +364,7 @@ impl Store for Mem {
     fn health(&self) -> Health {
         let inner = self.shared.lock();
         Health {
-            condition: if inner.closed {
-                Condition::Closed
-            } else {
-                Condition::Ready
-            },
+            condition: if inner.closed { Condition::Closed } else { Condition::Ready },
             completions: inner.completions.len(),
             admissions: inner.admissions.len(),
             last_commit: Duration::ZERO,
@@ -396,8 +389,10 @@ impl Store for Mem {
                 image.map.insert(BATCH_KEY.to_vec(), inner.record.encode());
                 image.open = false;
                 let inner = &mut *inner;
+                let stalled = inner.stalled.take().map_or(Vec::new(), |sealed| sealed.ran);
+                let stalled = stalled.into_iter().map(|(job, _)| job);
                 let completions = inner.completions.drain(..);
-                completions.chain(inner.admissions.drain(..)).collect()
+                stalled.chain(completions).chain(inner.admissions.drain(..)).collect()
             };
             self.shared.wake.close();
             for job in left {

@@ -78,18 +78,12 @@ impl BatchRecord {
     pub(crate) fn decode(bytes: &[u8]) -> Result<BatchRecord, StoreError> {
         let corrupt = |expected: String, got: String| StoreError::Corrupt { expected, got };
         if bytes.len() != Self::LEN {
-            return Err(corrupt(
-                format!("a batch record of {} bytes", Self::LEN),
-                format!("{} bytes", bytes.len()),
-            ));
+            return Err(corrupt(format!("a batch record of {} bytes", Self::LEN), format!("{} bytes", bytes.len())));
         }
         let (body, sum) = bytes.split_at(Self::LEN - 4);
         let (expected, got) = (crc32fast::hash(body), be32(sum));
         if expected != got {
-            return Err(corrupt(
-                format!("a batch record with checksum {got:08x}"),
-                format!("{expected:08x}"),
-            ));
+            return Err(corrupt(format!("a batch record with checksum {got:08x}"), format!("{expected:08x}")));
         }
         let number = |at: usize| be64(&body[at * 8..at * 8 + 8]);
         Ok(BatchRecord {
@@ -98,14 +92,8 @@ impl BatchRecord {
             seq_ceiling: number(2),
             store_ms: number(3),
             feed_entries: number(4),
-            feed_newest: Position {
-                seq: number(5),
-                n: be32(&body[56..60]),
-            },
-            feed_trimmed: Position {
-                seq: number(6),
-                n: be32(&body[60..64]),
-            },
+            feed_newest: Position { seq: number(5), n: be32(&body[56..60]) },
+            feed_trimmed: Position { seq: number(6), n: be32(&body[60..64]) },
         })
     }
 
@@ -134,30 +122,20 @@ pub(crate) fn check_format(base: &dyn Base) -> Result<bool, StoreError> {
         Some(version) if version.len() == 4 => {
             let found = be32(version);
             if found > FORMAT {
-                return Err(StoreError::NewerFormat {
-                    found,
-                    supported: FORMAT,
-                });
+                return Err(StoreError::NewerFormat { found, supported: FORMAT });
             }
             Ok(true)
         }
-        _ => Err(StoreError::Corrupt {
-            expected: "a format record".to_string(),
-            got: format!("{bytes:02x?}"),
-        }),
+        _ => Err(StoreError::Corrupt { expected: "a format record".to_string(), got: format!("{bytes:02x?}") }),
     }
 }
 
 /// Big-endian, of a slice whose length the caller has checked; shorter ones count as leading
 /// zeros.
 pub(crate) fn be64(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0, |number, byte| (number << 8) | u64::from(*byte))
+    bytes.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
 pub(crate) fn be32(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .fold(0, |number, byte| (number << 8) | u32::from(*byte))
+    bytes.iter().fold(0, |number, byte| (number << 8) | u32::from(*byte))
 }

@@ -47,19 +47,13 @@ pub(crate) fn run_job(job: &mut dyn Job, base: &dyn Base, batch: &Layer, stamp: 
         base,
         batch,
         stamp,
-        writes: Writes {
-            layer: Layer::new(),
-            notes: Vec::new(),
-            bytes: 0,
-        },
+        writes: Writes { layer: Layer::new(), notes: Vec::new(), bytes: 0 },
         count: 0,
         failed: None,
     };
     let result = catch_unwind(AssertUnwindSafe(|| job.run(&mut txn)));
     match (result, txn.failed) {
-        (Err(panic), _) => Ran::Failed(StoreError::Panicked {
-            message: panic_message(&*panic),
-        }),
+        (Err(panic), _) => Ran::Failed(StoreError::Panicked { message: panic_message(&*panic) }),
         // A failed call fails the job whatever the job made of it.
         (Ok(_), Some(error)) | (Ok(Err(Halt::Failed(error))), None) => Ran::Failed(error),
         (Ok(Err(Halt::Abort)), None) => Ran::Refused,
@@ -69,21 +63,11 @@ pub(crate) fn run_job(job: &mut dyn Job, base: &dyn Base, batch: &Layer, stamp: 
 }
 
 /// Runs `query` on `base`. A panic ends this query only.
-pub(crate) fn run_query(
-    query: &mut dyn Query,
-    base: &dyn Base,
-    stamp: Stamp,
-) -> Result<(), StoreError> {
-    let mut view = View {
-        base,
-        stamp,
-        failed: None,
-    };
+pub(crate) fn run_query(query: &mut dyn Query, base: &dyn Base, stamp: Stamp) -> Result<(), StoreError> {
+    let mut view = View { base, stamp, failed: None };
     let result = catch_unwind(AssertUnwindSafe(|| query.run(&mut view)));
     match (result, view.failed) {
-        (Err(panic), _) => Err(StoreError::Panicked {
-            message: panic_message(&*panic),
-        }),
+        (Err(panic), _) => Err(StoreError::Panicked { message: panic_message(&*panic) }),
         (Ok(_), Some(error)) | (Ok(Err(Halt::Failed(error))), None) => Err(error),
         (Ok(Ok(()) | Err(Halt::Abort)), None) => Ok(()),
     }
@@ -322,11 +306,7 @@ impl<'a> Merge<'a> {
             }
             (top, _) => top.is_some(),
         };
-        let (key, value) = if from_top {
-            self.top.next()?
-        } else {
-            self.below.next()?
-        };
+        let (key, value) = if from_top { self.top.next()? } else { self.below.next()? };
         Some((key, value.as_deref()))
     }
 }

@@ -54,10 +54,7 @@ pub struct Span<'a> {
 impl<'a> Span<'a> {
     /// Every key a caller can have written.
     pub fn all() -> Span<'a> {
-        Span {
-            from: Bound::Unbounded,
-            to: Bound::Unbounded,
-        }
+        Span { from: Bound::Unbounded, to: Bound::Unbounded }
     }
 
     /// Keys that start with `prefix`.
@@ -73,34 +70,22 @@ impl<'a> Span<'a> {
             }
             None => Bound::Unbounded,
         };
-        Span {
-            from: Bound::Included(prefix),
-            to,
-        }
+        Span { from: Bound::Included(prefix), to }
     }
 
     /// Keys from `from` up to, and without, `to`.
     pub fn between(from: &'a [u8], to: &'a [u8]) -> Span<'a> {
-        Span {
-            from: Bound::Included(from),
-            to: Bound::Excluded(Cow::Borrowed(to)),
-        }
+        Span { from: Bound::Included(from), to: Bound::Excluded(Cow::Borrowed(to)) }
     }
 
     /// Keys from `from` on.
     pub fn starting(from: &'a [u8]) -> Span<'a> {
-        Span {
-            from: Bound::Included(from),
-            to: Bound::Unbounded,
-        }
+        Span { from: Bound::Included(from), to: Bound::Unbounded }
     }
 
     /// The same end, beginning behind `key`: how a bounded walk resumes.
     pub fn after(self, key: &'a [u8]) -> Span<'a> {
-        Span {
-            from: Bound::Excluded(key),
-            ..self
-        }
+        Span { from: Bound::Excluded(key), ..self }
     }
 }
 
@@ -220,10 +205,7 @@ pub struct Full {
 
 impl fmt::Debug for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Full")
-            .field("lane", &self.lane)
-            .field("why", &self.why)
-            .finish_non_exhaustive()
+        f.debug_struct("Full").field("lane", &self.lane).field("why", &self.why).finish_non_exhaustive()
     }
 }
 

@@ -89,16 +89,12 @@ where
         let OneShot { last, reply, .. } = *self;
         let answer = match (fate, last) {
             (Fate::Committed(seq), Some(Ok(value))) => Ok((value, seq)),
-            (Fate::Aborted(seq), Some(Err(Abort::Refused(reason)))) => {
-                Err(TransactError::Refused { reason, seq })
-            }
+            (Fate::Aborted(seq), Some(Err(Abort::Refused(reason)))) => Err(TransactError::Refused { reason, seq }),
             (Fate::Failed(error), _) => Err(TransactError::Store(error)),
             // `Halt::Abort` made up by the closure: a bug of the caller, told like a panic.
-            (Fate::Committed(_) | Fate::Aborted(_), _) => {
-                Err(TransactError::Store(StoreError::Panicked {
-                    message: "the closure aborted without a reason".to_string(),
-                }))
-            }
+            (Fate::Committed(_) | Fate::Aborted(_), _) => Err(TransactError::Store(StoreError::Panicked {
+                message: "the closure aborted without a reason".to_string(),
+            })),
         };
         // The caller may have gone; the fate stands without a listener.
         let _ = reply.send(answer);
@@ -123,16 +119,9 @@ where
     R: Send + 'static,
 {
     let (reply, answer) = oneshot::channel();
-    let job = Box::new(OneShot {
-        body,
-        last: None,
-        reply,
-    });
+    let job = Box::new(OneShot { body, last: None, reply });
     if let Err(full) = store.submit(lane, job) {
-        return Err(TransactError::Full {
-            lane: full.lane,
-            why: full.why,
-        });
+        return Err(TransactError::Full { lane: full.lane, why: full.why });
     }
     answer.await.unwrap_or_else(|_| {
         Err(TransactError::Store(StoreError::Indeterminate {
@@ -161,9 +150,7 @@ where
     fn settle(self: Box<Self>, result: Result<Seq, StoreError>) {
         let Ask { last, reply, .. } = *self;
         let answer = result.and_then(|_| {
-            last.ok_or_else(|| StoreError::Unavailable {
-                why: "the query stopped without an answer".to_string(),
-            })
+            last.ok_or_else(|| StoreError::Unavailable { why: "the query stopped without an answer".to_string() })
         });
         let _ = reply.send(answer);
     }
@@ -181,10 +168,6 @@ where
     T: Send + 'static,
 {
     let (reply, answer) = oneshot::channel();
-    store.query(Box::new(Ask {
-        body,
-        last: None,
-        reply,
-    }));
+    store.query(Box::new(Ask { body, last: None, reply }));
     answer.await.unwrap_or(Err(StoreError::Closed))
 }

@@ -19,6 +19,8 @@ use crate::error::StoreError;
 
 const LOCK_FILE: &str = "LOCK";
 const STORE_FILE: &str = "store.redb";
+/// The store until its first commit.
+const NEW_STORE_FILE: &str = "store.redb.new";
 const RESERVE_FILE: &str = "RESERVE";
 
 /// Enough for the pages and headers that a repair and one small commit write.
@@ -26,11 +28,18 @@ const RESERVE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Supplies the engine's file, again after each I/O error.
 pub trait Disk: Send + Sync + 'static {
-    /// Opens the file, new or as it was left.
+    /// Opens the file as it was left; an empty one as long as [`Disk::created`] was not called.
     ///
     /// # Errors
     /// What the file system says.
     fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
+
+    /// The new file holds a store from now on, durably. A crash before this leaves a torn file,
+    /// which nobody could tell from a damaged one by looking.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn created(&self) -> io::Result<()>;
 
     /// Gives back the space kept for a full disk.
     ///
@@ -63,9 +72,7 @@ pub(super) struct Directory {
 
 impl Directory {
     pub(super) fn lock(dir: &Path) -> Result<Directory, StoreError> {
-        let failed = |doing: &str, error: &io::Error| {
-            StoreError::io(format!("{doing} {}", dir.display()), error)
-        };
+        let failed = |doing: &str, error: &io::Error| StoreError::io(format!("{doing} {}", dir.display()), error);
         fs::create_dir_all(dir).map_err(|e| failed("create the data directory", &e))?;
         if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             sync_dir(parent).map_err(|e| failed("sync the parent of", &e))?;
@@ -90,28 +97,31 @@ impl Directory {
             Err(TryLockError::Error(error)) => return Err(failed("lock", &error)),
         }
         // The pid only serves the message above; on a full disk the lock holds without it.
-        let _ = lock
-            .set_len(0)
-            .and_then(|()| writeln!(lock, "{}", std::process::id()));
+        let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
         sync_dir(dir).map_err(|e| failed("sync", &e))?;
-        Ok(Directory {
-            dir: dir.to_path_buf(),
-            _lock: lock,
-        })
+        Ok(Directory { dir: dir.to_path_buf(), _lock: lock })
     }
 }
 
 impl Disk for Directory {
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(self.dir.join(STORE_FILE))?;
-        sync_dir(&self.dir)?;
+        let store = self.dir.join(STORE_FILE);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        let file = if fs::exists(&store)? {
+            options.open(store)?
+        } else {
+            let new = self.dir.join(NEW_STORE_FILE);
+            options.create(true).truncate(true).open(new)?
+        };
         let backend = FileBackend::new(file).map_err(io::Error::other)?;
         Ok(Box::new(backend))
+    }
+
+    fn created(&self) -> io::Result<()> {
+        let new = self.dir.join(NEW_STORE_FILE);
+        fs::rename(new, self.dir.join(STORE_FILE))?;
+        sync_dir(&self.dir)
     }
 
     fn free_reserve(&self) -> io::Result<()> {
@@ -208,11 +218,7 @@ impl StorageBackend for Metered {
         self.inner.try_lock_range(from, to)
     }
 
-    fn try_lock_shared_range(
-        &self,
-        from: Bound<u64>,
-        to: Bound<u64>,
-    ) -> Result<bool, BackendError> {
+    fn try_lock_shared_range(&self, from: Bound<u64>, to: Bound<u64>) -> Result<bool, BackendError> {
         self.inner.try_lock_shared_range(from, to)
     }
 

@@ -10,9 +10,7 @@ use std::ops::Bound;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::redb::{
-    Database, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase, TableDefinition,
-};
+use ::redb::{Database, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase, TableDefinition};
 
 use crate::error::StoreError;
 use crate::overlay::{Base, Layer};
@@ -54,10 +52,7 @@ impl Failure {
             ::redb::Error::DatabaseAlreadyOpen => FailureKind::Held,
             _ => FailureKind::Latched,
         };
-        Failure {
-            why: error.to_string(),
-            kind,
-        }
+        Failure { why: error.to_string(), kind }
     }
 
     pub(super) fn of_io(error: io::Error) -> Failure {
@@ -66,13 +61,10 @@ impl Failure {
 
     pub(super) fn into_store_error(self) -> StoreError {
         match self.kind {
-            FailureKind::Corrupt => StoreError::Corrupt {
-                expected: "a readable store file".to_string(),
-                got: self.why,
-            },
-            FailureKind::Latched | FailureKind::Full | FailureKind::Held => {
-                StoreError::Unavailable { why: self.why }
+            FailureKind::Corrupt => {
+                StoreError::Corrupt { expected: "a readable store file".to_string(), got: self.why }
             }
+            FailureKind::Latched | FailureKind::Full | FailureKind::Held => StoreError::Unavailable { why: self.why },
         }
     }
 }
@@ -81,10 +73,7 @@ impl Failure {
 pub(super) fn write(db: &Database, layer: &Layer) -> Result<(), Failure> {
     let mut txn = db.begin_write().map_err(Failure::of)?;
     txn.set_durability(Durability::Immediate)
-        .map_err(|error| Failure {
-            why: error.to_string(),
-            kind: FailureKind::Latched,
-        })?;
+        .map_err(|error| Failure { why: error.to_string(), kind: FailureKind::Latched })?;
     {
         let mut table = txn.open_table(TABLE).map_err(Failure::of)?;
         for (key, value) in layer {
@@ -117,12 +106,7 @@ impl Snapshot {
             Err(::redb::TableError::TableDoesNotExist(_)) => None,
             Err(error) => return Err(Failure::of(error)),
         };
-        Ok(Snapshot {
-            table,
-            _txn: txn,
-            generation,
-            latched: RefCell::new(None),
-        })
+        Ok(Snapshot { table, _txn: txn, generation, latched: RefCell::new(None) })
     }
 
     /// Why the handle must be opened again, if a read found out.
@@ -152,9 +136,7 @@ impl Base for Snapshot {
         let Some(table) = &self.table else {
             return Ok(());
         };
-        let entries = table
-            .range::<&[u8]>((from, to))
-            .map_err(|error| self.failed(error))?;
+        let entries = table.range::<&[u8]>((from, to)).map_err(|error| self.failed(error))?;
         for entry in entries {
             let (key, value) = entry.map_err(|error| self.failed(error))?;
             if each(key.value(), value.value()).is_break() {
@@ -188,11 +170,7 @@ struct State {
 impl Gate {
     pub(super) fn open(db: Database) -> Gate {
         Gate {
-            state: Mutex::new(State {
-                db: Some(Arc::new(db)),
-                condition: Condition::Ready,
-                generation: 1,
-            }),
+            state: Mutex::new(State { db: Some(Arc::new(db)), condition: Condition::Ready, generation: 1 }),
             opened: Condvar::new(),
         }
     }
@@ -210,14 +188,10 @@ impl Gate {
         let state = self.lock();
         let (state, _) = self
             .opened
-            .wait_timeout_while(state, wait, |state| {
-                matches!(state.condition, Condition::Reopening { .. })
-            })
+            .wait_timeout_while(state, wait, |state| matches!(state.condition, Condition::Reopening { .. }))
             .unwrap_or_else(PoisonError::into_inner);
         let (begun, generation) = match (&state.condition, &state.db) {
-            (Condition::Ready | Condition::ReadOnly { .. }, Some(db)) => {
-                (db.begin_read(), state.generation)
-            }
+            (Condition::Ready | Condition::ReadOnly { .. }, Some(db)) => (db.begin_read(), state.generation),
             (Condition::Reopening { why, .. }, _) => {
                 return Err(NoSnapshot::Refused(StoreError::Unavailable {
                     why: format!("the store is being opened again after: {why}"),
@@ -239,9 +213,7 @@ impl Gate {
     pub(super) fn database(&self) -> Option<(Arc<Database>, u64)> {
         let state = self.lock();
         match state.condition {
-            Condition::Ready | Condition::ReadOnly { .. } => {
-                Some((state.db.clone()?, state.generation))
-            }
+            Condition::Ready | Condition::ReadOnly { .. } => Some((state.db.clone()?, state.generation)),
             Condition::Reopening { .. } | Condition::Closed => None,
         }
     }
@@ -254,10 +226,7 @@ impl Gate {
             return false;
         }
         if !matches!(state.condition, Condition::Reopening { .. }) {
-            state.condition = Condition::Reopening {
-                since_ms,
-                why: why.to_string(),
-            };
+            state.condition = Condition::Reopening { since_ms, why: why.to_string() };
         }
         true
     }

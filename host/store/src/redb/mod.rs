@@ -140,10 +140,7 @@ struct Shared {
 impl Shared {
     /// A reader found the handle of `generation` failed.
     fn suspect(&self, generation: u64, failure: Failure) {
-        if self
-            .gate
-            .suspect(generation, self.time.now_ms(), &failure.why)
-        {
+        if self.gate.suspect(generation, self.time.now_ms(), &failure.why) {
             self.queue.suspect(generation, failure);
         }
     }
@@ -161,9 +158,7 @@ impl Shared {
         }
         self.wake.close();
         self.finished
-            .send_replace(Some(Err(StoreError::Indeterminate {
-                why: "the store's writer panicked".to_string(),
-            })));
+            .send_replace(Some(Err(StoreError::Indeterminate { why: "the store's writer panicked".to_string() })));
     }
 }
 
@@ -192,11 +187,7 @@ impl Opener {
             tracing::info!(store = %name.display(), percent, "repairing after a crash");
         });
         builder
-            .create_with_backend(Metered {
-                inner,
-                meter: self.meter.clone(),
-                clock: self.clock.clone(),
-            })
+            .create_with_backend(Metered { inner, meter: self.meter.clone(), clock: self.clock.clone() })
             .map_err(Failure::of)
     }
 }
@@ -236,10 +227,7 @@ impl Redb {
         };
         let path = opener.disk.name();
         let told = |failure: Failure| match failure.kind {
-            FailureKind::Held => StoreError::AlreadyOpen {
-                path: path.clone(),
-                pid: None,
-            },
+            FailureKind::Held => StoreError::AlreadyOpen { path: path.clone(), pid: None },
             FailureKind::Full | FailureKind::Latched => StoreError::Io {
                 doing: format!("open the store in {}", path.display()),
                 kind: std::io::ErrorKind::Other,
@@ -248,7 +236,14 @@ impl Redb {
             FailureKind::Corrupt => failure.into_store_error(),
         };
         let db = opener.open().map_err(told)?;
-        let record = prepare(&db).map_err(|error| error.unwrap_or_else(told))?;
+        let record = match prepare(&db).map_err(|error| error.unwrap_or_else(told))? {
+            Some(record) => record,
+            None => {
+                let created = opener.disk.created();
+                created.map_err(|error| StoreError::io("keep the new store", &error))?;
+                BatchRecord::default()
+            }
+        };
         if let Err(error) = opener.disk.fill_reserve() {
             tracing::warn!(%error, "no reserve for a full disk");
         }
@@ -282,10 +277,7 @@ impl Redb {
             usual_commit: Duration::ZERO,
             probed: None,
         };
-        let redb = Redb {
-            shared: shared.clone(),
-            threads: Mutex::new(Vec::new()),
-        };
+        let redb = Redb { shared: shared.clone(), threads: Mutex::new(Vec::new()) };
         redb.spawn("store-writer", {
             let shared = shared.clone();
             move || {
@@ -327,35 +319,28 @@ impl Redb {
             .name(name.to_string())
             .spawn(body)
             .map_err(|error| StoreError::io("start a thread", &error))?;
-        self.threads
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(handle);
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(handle);
         Ok(())
     }
 }
 
-/// Checks the format, marks a new file with it, and says where the last session ended.
-fn prepare(db: &::redb::Database) -> Result<BatchRecord, Result<StoreError, Failure>> {
-    let (marked, record) = {
+/// Checks the format and says where the last session ended; a new file is marked, and `None`.
+fn prepare(db: &::redb::Database) -> Result<Option<BatchRecord>, Result<StoreError, Failure>> {
+    {
         let snapshot = Snapshot::of(db, 0).map_err(Err)?;
-        let marked = check_format(&snapshot).map_err(Ok)?;
-        (marked, BatchRecord::load(&snapshot).map_err(Ok)?)
-    };
-    if !marked {
-        let format = encode_format(FORMAT);
-        write(db, &Layer::from([(FORMAT_KEY.to_vec(), Some(format))])).map_err(Err)?;
+        if check_format(&snapshot).map_err(Ok)? {
+            return BatchRecord::load(&snapshot).map(Some).map_err(Ok);
+        }
     }
-    Ok(record)
+    let format = encode_format(FORMAT);
+    write(db, &Layer::from([(FORMAT_KEY.to_vec(), Some(format))])).map_err(Err)?;
+    Ok(None)
 }
 
 impl Drop for Redb {
     fn drop(&mut self) {
         self.shared.queue.close(Duration::ZERO);
-        let threads = self
-            .threads
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
         // A job or query may hold the last handle: its thread must not wait for itself, nor for
         // a thread that waits for it.
         let own = thread::current().id();
@@ -406,11 +391,7 @@ impl Store for Redb {
         let closing = self.shared.queue.closing().is_some();
         let last = &self.shared.counts.last_commit_nanos;
         Health {
-            condition: if closing {
-                Condition::Closed
-            } else {
-                self.shared.gate.condition()
-            },
+            condition: if closing { Condition::Closed } else { self.shared.gate.condition() },
             completions,
             admissions,
             last_commit: Duration::from_nanos(last.load(Ordering::Relaxed)),

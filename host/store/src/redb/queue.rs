@@ -109,9 +109,7 @@ impl Queue {
         state.wake_at = jobs;
         let (mut state, _) = self
             .wake
-            .wait_timeout_while(state, linger, |state| {
-                state.waiting() < jobs && state.closing.is_none()
-            })
+            .wait_timeout_while(state, linger, |state| state.waiting() < jobs && state.closing.is_none())
             .unwrap_or_else(PoisonError::into_inner);
         state.wake_at = usize::MAX;
     }
@@ -119,9 +117,7 @@ impl Queue {
     /// Waits out a back-off; closing cuts it short.
     pub(super) fn back_off(&self, pause: Duration) {
         let state = self.lock();
-        let _ = self
-            .wake
-            .wait_timeout_while(state, pause, |state| state.closing.is_none());
+        let _ = self.wake.wait_timeout_while(state, pause, |state| state.closing.is_none());
     }
 
     /// Moves up to a batch of jobs to `into`, completions first.

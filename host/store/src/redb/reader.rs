@@ -37,13 +37,7 @@ struct State {
 
 impl Asks {
     pub(super) fn new() -> Asks {
-        Asks {
-            state: Mutex::new(State {
-                waiting: VecDeque::new(),
-                closed: false,
-            }),
-            arrived: Condvar::new(),
-        }
+        Asks { state: Mutex::new(State { waiting: VecDeque::new(), closed: false }), arrived: Condvar::new() }
     }
 
     /// Queues `ask`, or settles it at once with why it was not.
@@ -114,10 +108,7 @@ pub(super) fn serve(shared: &Arc<Shared>) {
     }
 }
 
-fn read<T>(
-    shared: &Shared,
-    mut body: impl FnMut(&Snapshot) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
+fn read<T>(shared: &Shared, mut body: impl FnMut(&Snapshot) -> Result<T, StoreError>) -> Result<T, StoreError> {
     let mut result = Err(StoreError::Closed);
     for _ in 0..RUNS {
         let snapshot = match shared.gate.snapshot(shared.reads_wait) {

@@ -33,10 +33,7 @@ impl Writer {
             return;
         }
         tracing::warn!(why = failure.why, "an I/O error: opening the store again");
-        let reopening = Condition::Reopening {
-            since_ms,
-            why: failure.why.clone(),
-        };
+        let reopening = Condition::Reopening { since_ms, why: failure.why.clone() };
         if let Err(error) = self.shared.gate.shut(reopening) {
             tracing::debug!(why = error.why, "closing the failed handle");
         }
@@ -50,10 +47,7 @@ impl Writer {
         self.shared.counts.reopened();
         let condition = if full && self.opener.disk.fill_reserve().is_err() {
             self.probed = Some(self.shared.time.clock().monotonic());
-            Condition::ReadOnly {
-                since_ms,
-                why: failure.why,
-            }
+            Condition::ReadOnly { since_ms, why: failure.why }
         } else {
             self.probed = None;
             Condition::Ready
@@ -73,10 +67,8 @@ impl Writer {
         loop {
             attempts += 1;
             let opened = self.opener.open().and_then(|db| {
-                let record = last_record(&db).map_err(|error| Failure {
-                    why: error.to_string(),
-                    kind: FailureKind::Latched,
-                })?;
+                let record =
+                    last_record(&db).map_err(|error| Failure { why: error.to_string(), kind: FailureKind::Latched })?;
                 Ok((db, record))
             });
             let why = match opened {
@@ -95,9 +87,7 @@ impl Writer {
             if (attempts == ATTEMPTS_UNTIL_UNKNOWN || closing)
                 && let Some(sealed) = inflight.take()
             {
-                let unknown = StoreError::Indeterminate {
-                    why: format!("{}; then: {}", failure.why, why.why),
-                };
+                let unknown = StoreError::Indeterminate { why: format!("{}; then: {}", failure.why, why.why) };
                 settle_failed(sealed.ran, &unknown);
             }
             self.refuse_all(&why.why);
@@ -110,12 +100,7 @@ impl Writer {
     }
 
     /// The file says what became of the batch whose commit failed.
-    fn resolve(
-        &mut self,
-        inflight: Option<Sealed>,
-        record: crate::meta::BatchRecord,
-        failure: &Failure,
-    ) {
+    fn resolve(&mut self, inflight: Option<Sealed>, record: crate::meta::BatchRecord, failure: &Failure) {
         match inflight {
             Some(sealed) if record.batch >= sealed.record.batch => self.settle_batch(sealed),
             Some(sealed) => settle_failed(sealed.ran, &failure.clone().into_store_error()),

@@ -52,11 +52,7 @@ impl Writer {
                 break;
             }
             let wake = if self.carried.is_empty() {
-                let idle = if self.probed.is_some() {
-                    PROBE
-                } else {
-                    HEARTBEAT
-                };
+                let idle = if self.probed.is_some() { PROBE } else { HEARTBEAT };
                 self.shared.queue.wait(idle)
             } else {
                 Wake::Jobs
@@ -107,8 +103,7 @@ impl Writer {
             }
             // A reader suspects the handle; its report is in the queue.
             Err(NoSnapshot::Refused(_)) => {
-                if let Wake::Suspected(generation, failure) = self.shared.queue.wait(Duration::ZERO)
-                {
+                if let Wake::Suspected(generation, failure) = self.shared.queue.wait(Duration::ZERO) {
                     self.lost(generation, failure, None);
                 }
                 return;
@@ -168,9 +163,7 @@ impl Writer {
         if let Wake::Suspected(generation, failure) = self.shared.queue.wait(Duration::ZERO) {
             self.lost(generation, failure, Some(sealed));
         } else {
-            let why = StoreError::Unavailable {
-                why: "the store is closing".to_string(),
-            };
+            let why = StoreError::Unavailable { why: "the store is closing".to_string() };
             settle_failed(sealed.ran, &why);
         }
     }
@@ -195,16 +188,12 @@ impl Writer {
         let counts = &self.shared.counts;
         if !sealed.layer.is_empty() {
             self.record = sealed.record;
-            self.shared
-                .durable_seq
-                .store(self.record.seq, Ordering::Release);
+            self.shared.durable_seq.store(self.record.seq, Ordering::Release);
             self.shared.wake.publish(self.record.feed_newest);
             counts.batches.fetch_add(1, Ordering::Relaxed);
             counts.bytes.fetch_add(sealed.bytes, Ordering::Relaxed);
         }
-        counts
-            .jobs
-            .fetch_add(sealed.ran.len() as u64, Ordering::Relaxed);
+        counts.jobs.fetch_add(sealed.ran.len() as u64, Ordering::Relaxed);
         for (job, fate) in sealed.ran {
             let counter = match &fate {
                 Fate::Committed(_) => &counts.committed,
@@ -218,15 +207,11 @@ impl Writer {
 
     /// Tells every job that waits that it cannot be done now.
     pub(super) fn refuse_all(&mut self, why: &str) {
-        let why = StoreError::Unavailable {
-            why: why.to_string(),
-        };
+        let why = StoreError::Unavailable { why: why.to_string() };
         let mut jobs = std::mem::take(&mut self.carried);
         jobs.extend(self.shared.queue.take_all());
         let counts = &self.shared.counts;
-        counts
-            .failed
-            .fetch_add(jobs.len() as u64, Ordering::Relaxed);
+        counts.failed.fetch_add(jobs.len() as u64, Ordering::Relaxed);
         for job in jobs {
             settle(job, Fate::Failed(why.clone()));
         }
@@ -236,11 +221,7 @@ impl Writer {
         if self.probed.is_some() && !self.has_room() {
             return;
         }
-        let behind = self
-            .shared
-            .time
-            .now_ms()
-            .saturating_sub(self.record.store_ms);
+        let behind = self.shared.time.now_ms().saturating_sub(self.record.store_ms);
         if u128::from(behind) < HEARTBEAT.as_millis() {
             return;
         }

@@ -1,0 +1,268 @@
+//! Jobs behave as if they ran one after another; queries see one durable state.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::mpsc;
+use std::thread;
+
+use interlock_conformance::{Engine, Probe, Random, block_on, put, text, value};
+use interlock_store::{Abort, Fate, Lane, Read, Span, Store, TransactError, Txn, query, transact};
+
+/// Competing threads: more than cores, so that they do interleave.
+const THREADS: usize = 8;
+
+fn number(at: &mut dyn Read, key: &[u8]) -> Result<u64, interlock_store::Halt> {
+    let found = at.get(key)?;
+    Ok(found.map_or(0, |value| String::from_utf8_lossy(&value).parse().expect("a number")))
+}
+
+fn all(at: &mut dyn Read, span: Span<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut found = Vec::new();
+    at.scan(span, 10_000, &mut |key, value| {
+        found.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    found
+}
+
+/// Calls `body` from many threads, with the thread's number.
+fn contend(body: impl Fn(usize) + Sync) {
+    thread::scope(|scope| {
+        for n in 0..THREADS {
+            let body = &body;
+            scope.spawn(move || body(n));
+        }
+    });
+}
+
+pub(crate) fn a_job_sees_its_own_writes<E: Engine>() {
+    let store = E::new().open().unwrap();
+    put(&*store, "k", "old").unwrap();
+    let seen = transact::<_, ()>(&*store, Lane::Admission, |txn: &mut dyn Txn| {
+        txn.put(b"k", text("new"))?;
+        let rewritten = txn.get(b"k")?;
+        txn.delete(b"k")?;
+        Ok((rewritten, txn.get(b"k")?))
+    });
+    assert_eq!(block_on(seen).unwrap().0, (Some(text("new")), None));
+}
+
+pub(crate) fn jobs_of_one_batch_see_each_other_in_order<E: Engine>() {
+    let mut engine = E::new();
+    let store = engine.open().unwrap();
+    let (settled, fates) = mpsc::channel();
+    let jobs = (0..50_u64).map(|n| {
+        Probe::boxed(0, &settled, move |txn| {
+            let count = number(txn, b"count")?;
+            assert_eq!(count, n, "submitted in order, run in order");
+            txn.put(b"count", text(&(count + 1).to_string()))
+        })
+    });
+    engine.submit_together(&*store, jobs.collect());
+    let seqs: Vec<_> = fates
+        .iter()
+        .take(50)
+        .map(|(_, fate)| match fate {
+            Fate::Committed(seq) => seq,
+            other => panic!("expected a commit, got {other:?}"),
+        })
+        .collect();
+    assert!(seqs.is_sorted_by(|earlier, later| earlier < later));
+    assert_eq!(value(&*store, "count").unwrap().as_deref(), Some("50"));
+}
+
+/// Two rows, each written by who read both: their sum must never fall below zero.
+pub(crate) fn write_skew_is_impossible<E: Engine>() {
+    let store = E::new().open().unwrap();
+    put(&*store, "x", "20").unwrap();
+    put(&*store, "y", "20").unwrap();
+    contend(|n| {
+        for _ in 0..20 {
+            let own: &[u8] = if n % 2 == 0 { b"x" } else { b"y" };
+            let withdrawn = transact(&*store, Lane::Admission, move |txn: &mut dyn Txn| {
+                let sum = number(txn, b"x")? + number(txn, b"y")?;
+                let mine = number(txn, own)?;
+                if sum == 0 || mine == 0 {
+                    return Err(Abort::Refused("empty"));
+                }
+                txn.put(own, text(&(mine - 1).to_string()))?;
+                Ok(())
+            });
+            match block_on(withdrawn) {
+                Ok(_) | Err(TransactError::Refused { .. }) => {}
+                Err(other) => panic!("{other}"),
+            }
+        }
+    });
+    let sum = query(&*store, |at| Ok(number(at, b"x")? + number(at, b"y")?));
+    assert_eq!(block_on(sum).unwrap(), 0, "160 tries for 40: all are gone, none twice");
+}
+
+/// Everyone counts a range and adds to it below a bound: the bound must hold.
+pub(crate) fn phantoms_are_impossible<E: Engine>() {
+    let store = E::new().open().unwrap();
+    contend(|n| {
+        for i in 0..10 {
+            let key = format!("seat/{n}/{i}");
+            let booked = transact(&*store, Lane::Admission, move |txn: &mut dyn Txn| {
+                if all(txn, Span::prefix(b"seat/")).len() == 13 {
+                    return Err(Abort::Refused("full"));
+                }
+                txn.put(key.as_bytes(), text("taken"))?;
+                Ok(())
+            });
+            match block_on(booked) {
+                Ok(_) | Err(TransactError::Refused { .. }) => {}
+                Err(other) => panic!("{other}"),
+            }
+        }
+    });
+    let seats = query(&*store, |at| Ok(all(at, Span::prefix(b"seat/")).len()));
+    assert_eq!(block_on(seats).unwrap(), 13);
+}
+
+pub(crate) fn one_of_many_creators_wins<E: Engine>() {
+    let store = E::new().open().unwrap();
+    for round in 0..10 {
+        let winners = mpsc::channel();
+        contend(|n| {
+            let key = format!("entity-{round}");
+            let created = transact(&*store, Lane::Admission, move |txn: &mut dyn Txn| {
+                if let Some(winner) = txn.get(key.as_bytes())? {
+                    return Err(Abort::Refused(winner));
+                }
+                txn.put(key.as_bytes(), text(&n.to_string()))?;
+                Ok(())
+            });
+            let winner = match block_on(created) {
+                Ok(_) => text(&n.to_string()),
+                Err(TransactError::Refused { reason, .. }) => reason,
+                Err(other) => panic!("expected a winner or a refusal, got {other:?}"),
+            };
+            winners.0.send(winner).unwrap();
+        });
+        let told: Vec<_> = winners.1.try_iter().collect();
+        assert_eq!(told.len(), THREADS);
+        assert!(told.iter().all(|winner| *winner == told[0]), "{told:?}");
+    }
+}
+
+/// N threads x M swaps: each swap that was told "done" is in the sum.
+pub(crate) fn compare_and_swap_loses_no_update<E: Engine>() {
+    let store = E::new().open().unwrap();
+    let swap = |store: &dyn Store, expected: u64| {
+        block_on(transact(store, Lane::Admission, move |txn: &mut dyn Txn| {
+            let found = number(txn, b"version")?;
+            if found != expected {
+                return Err(Abort::Refused(found));
+            }
+            txn.put(b"version", text(&(found + 1).to_string()))?;
+            Ok(())
+        }))
+    };
+    contend(|_| {
+        let mut expected = 0;
+        let mut done = 0;
+        while done < 25 {
+            match swap(&*store, expected) {
+                Ok(_) => {
+                    done += 1;
+                    expected += 1;
+                }
+                Err(TransactError::Refused { reason, .. }) => expected = reason,
+                Err(other) => panic!("{other}"),
+            }
+        }
+    });
+    let version = value(&*store, "version").unwrap();
+    assert_eq!(version, Some((THREADS * 25).to_string()));
+}
+
+/// Random writes and scans of jobs in batches, against a map: durable entries, the batch's and
+/// the job's own, with removals in each, must merge to what one ordered map holds.
+pub(crate) fn scans_agree_with_a_model_over_all_layers<E: Engine>() {
+    for seed in 0..8_u64 {
+        let mut engine = E::new();
+        let store = engine.open().unwrap();
+        let mut random = Random::new(seed);
+        for _ in 0..6 {
+            let (settled, fates) = mpsc::channel();
+            let jobs = (0..6).map(|n| {
+                let mut random = Random::new(random.number());
+                Probe::boxed(n, &settled, move |txn| {
+                    // What the earlier layers hold is the model's start.
+                    let mut model: BTreeMap<_, _> = all(txn, Span::all()).into_iter().collect();
+                    for _ in 0..12 {
+                        step(&mut random, txn, &mut model)?;
+                    }
+                    assert_eq!(all(txn, Span::all()), model.into_iter().collect::<Vec<_>>(), "seed {seed}");
+                    Ok(())
+                })
+            });
+            engine.submit_together(&*store, jobs.collect());
+            for (_, fate) in fates.iter().take(6) {
+                assert!(matches!(fate, Fate::Committed(_)), "seed {seed}: {fate:?}");
+            }
+        }
+    }
+}
+
+fn step(
+    random: &mut Random,
+    txn: &mut dyn Txn,
+    model: &mut BTreeMap<Vec<u8>, Vec<u8>>,
+) -> Result<(), interlock_store::Halt> {
+    let mut key = || format!("k{:02}", random.below(40)).into_bytes();
+    let (one, other) = (key(), key());
+    match random.below(4) {
+        0 | 1 => {
+            let value = random.number().to_string().into_bytes();
+            txn.put(&one, value.clone().into())?;
+            model.insert(one, value);
+        }
+        2 => {
+            txn.delete(&one)?;
+            model.remove(&one);
+        }
+        _ => {
+            let limit = random.below(12) as usize;
+            let mut found = Vec::new();
+            txn.scan(Span::between(&one, &other), limit, &mut |key, value| {
+                found.push((key.to_vec(), value.to_vec()));
+                ControlFlow::Continue(())
+            })?;
+            let expected: Vec<_> = model
+                .iter()
+                .filter(|(key, _)| **key >= one && **key < other)
+                .take(limit)
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
+            assert_eq!(found, expected);
+            let resumed = all(txn, Span::prefix(b"k").after(&one));
+            let expected = model.keys().filter(|key| **key > one).count();
+            assert_eq!(resumed.len(), expected);
+            assert_eq!(txn.get(&one)?.as_deref(), model.get(&one).map(|v| &**v));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn a_query_sees_one_durable_state<E: Engine>() {
+    let mut engine = E::new();
+    let store = engine.open().unwrap();
+    let first = put(&*store, "a", "1").unwrap();
+    engine.hold();
+    let (settled, fates) = mpsc::channel();
+    let job = Probe::boxed(0, &settled, |txn| {
+        txn.put(b"a", text("2"))?;
+        txn.put(b"b", text("2"))
+    });
+    engine.submit_together(&*store, vec![job]);
+    engine.wait_until_held();
+    let seen = query(&*store, |at| Ok((at.stamp().seq, all(at, Span::all()).len(), at.get(b"a")?)));
+    assert_eq!(block_on(seen).unwrap(), (first, 1, Some(text("1"))));
+    engine.release();
+    assert!(matches!(fates.recv().unwrap().1, Fate::Committed(_)));
+    assert_eq!(value(&*store, "b").unwrap().as_deref(), Some("2"));
+}
