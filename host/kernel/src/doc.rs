@@ -31,10 +31,7 @@ impl fmt::Display for BadDoc {
             Self::Integer(digits) => {
                 write!(f, "expected integers of at most 64 bits, got {digits}")
             }
-            Self::Size(got) => write!(
-                f,
-                "expected at most {DOCUMENT_BYTES_MAX} bytes, got {got} (document_bytes_max)"
-            ),
+            Self::Size(got) => write!(f, "expected at most {DOCUMENT_BYTES_MAX} bytes, got {got} (document_bytes_max)"),
         }
     }
 }
@@ -50,8 +47,7 @@ impl Doc {
         if text.len() > DOCUMENT_BYTES_MAX.saturating_mul(2) {
             return Err(BadDoc::Size(text.len()));
         }
-        let value: Value =
-            serde_json::from_str(text).map_err(|why| BadDoc::Syntax(why.to_string()))?;
+        let value: Value = serde_json::from_str(text).map_err(|why| BadDoc::Syntax(why.to_string()))?;
         if let Some(digits) = long_integer(text) {
             return Err(BadDoc::Integer(digits.to_owned()));
         }
@@ -67,10 +63,7 @@ impl Doc {
     pub fn new(value: Value) -> Self {
         let mut text = String::new();
         write_canonical(&value, &mut text);
-        Self {
-            text: text.into(),
-            value: Arc::new(value),
-        }
+        Self { text: text.into(), value: Arc::new(value) }
     }
 
     /// The canonical text.
@@ -123,10 +116,7 @@ impl<'de> Deserialize<'de> for Doc {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         let value = serde_json::from_str(&text).map_err(serde::de::Error::custom)?;
-        Ok(Self {
-            text: text.into(),
-            value: Arc::new(value),
-        })
+        Ok(Self { text: text.into(), value: Arc::new(value) })
     }
 }
 
@@ -145,9 +135,8 @@ fn long_integer(text: &str) -> Option<&str> {
             }
             b'-' | b'0'..=b'9' => {
                 let rest = text.get(at..).unwrap_or_default();
-                let end = rest
-                    .find(|c: char| !matches!(c, '-' | '+' | '.' | 'e' | 'E' | '0'..='9'))
-                    .unwrap_or(rest.len());
+                let end =
+                    rest.find(|c: char| !matches!(c, '-' | '+' | '.' | 'e' | 'E' | '0'..='9')).unwrap_or(rest.len());
                 let number = rest.get(..end).unwrap_or_default();
                 let integer = !number.contains(['.', 'e', 'E']);
                 if integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
@@ -212,9 +201,7 @@ impl Digest {
             hasher.update(single);
         } else {
             for part in parts {
-                hasher
-                    .update(&(part.len() as u64).to_be_bytes())
-                    .update(part);
+                hasher.update(&(part.len() as u64).to_be_bytes()).update(part);
             }
         }
         Self(*hasher.finalize().as_bytes())

@@ -20,11 +20,7 @@ pub struct BadName {
 
 impl fmt::Display for BadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "not a {}: expected {}, got {:?}",
-            self.kind, self.expected, self.got
-        )
+        write!(f, "not a {}: expected {}, got {:?}", self.kind, self.expected, self.got)
     }
 }
 
@@ -78,33 +74,20 @@ macro_rules! name {
 fn excerpt(text: &str) -> String {
     match text.char_indices().nth(80) {
         None => text.to_owned(),
-        Some((end, _)) => format!(
-            "{}... ({} bytes)",
-            text.get(..end).unwrap_or_default(),
-            text.len()
-        ),
+        Some((end, _)) => format!("{}... ({} bytes)", text.get(..end).unwrap_or_default(), text.len()),
     }
 }
 
 fn slug(text: &str) -> Option<String> {
     let good = text.len() <= NAME_BYTES_MAX
         && text.starts_with(|c: char| c.is_ascii_lowercase())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     (!good).then(|| format!("1 to {NAME_BYTES_MAX} bytes of [a-z][a-z0-9-]*"))
 }
 
 fn printable(text: &str, bytes_max: usize, forbidden: &[char]) -> Option<String> {
-    let good = (1..=bytes_max).contains(&text.len())
-        && !text
-            .chars()
-            .any(|c| c.is_control() || forbidden.contains(&c));
-    let also = if forbidden.is_empty() {
-        String::new()
-    } else {
-        format!(" or {forbidden:?}")
-    };
+    let good = (1..=bytes_max).contains(&text.len()) && !text.chars().any(|c| c.is_control() || forbidden.contains(&c));
+    let also = if forbidden.is_empty() { String::new() } else { format!(" or {forbidden:?}") };
     (!good).then(|| format!("1 to {bytes_max} bytes without control characters{also}"))
 }
 
@@ -148,10 +131,7 @@ impl FromStr for EntityId {
             expected: "machine/key".to_owned(),
             got: excerpt(text),
         })?;
-        Ok(Self {
-            machine: machine.parse()?,
-            key: key.parse()?,
-        })
+        Ok(Self { machine: machine.parse()?, key: key.parse()? })
     }
 }
 
@@ -187,11 +167,8 @@ pub struct ExecutionRef {
 impl FromStr for ExecutionRef {
     type Err = BadName;
     fn from_str(text: &str) -> Result<Self, BadName> {
-        let bad = || BadName {
-            kind: "execution",
-            expected: "machine/key@incarnation.number".to_owned(),
-            got: excerpt(text),
-        };
+        let bad =
+            || BadName { kind: "execution", expected: "machine/key@incarnation.number".to_owned(), got: excerpt(text) };
         let (entity, tail) = text.rsplit_once('@').ok_or_else(bad)?;
         let (incarnation, ordinal) = tail.split_once('.').ok_or_else(bad)?;
         Ok(Self {

@@ -180,13 +180,7 @@ pub struct Retry {
 
 impl Default for Retry {
     fn default() -> Self {
-        Self {
-            attempts: 5,
-            first_ms: 1_000,
-            factor: 2.0,
-            max_ms: 60_000,
-            jitter: 0.1,
-        }
+        Self { attempts: 5, first_ms: 1_000, factor: 2.0, max_ms: 60_000, jitter: 0.1 }
     }
 }
 
@@ -240,10 +234,7 @@ pub static DESIRED_CHANGED: LazyLock<Name> = LazyLock::new(|| match "desired-cha
     Err(never) => unreachable!("{never}"),
 });
 
-static KILLED_STATE: LazyLock<State> = LazyLock::new(|| State {
-    kind: StateKind::Failed,
-    ..State::default()
-});
+static KILLED_STATE: LazyLock<State> = LazyLock::new(|| State { kind: StateKind::Failed, ..State::default() });
 
 impl Default for State {
     fn default() -> Self {
@@ -268,9 +259,7 @@ impl Machine {
     /// A state by name, the built-in `killed` included.
     #[must_use]
     pub fn state(&self, name: &Name) -> Option<&State> {
-        self.states
-            .get(name)
-            .or_else(|| (*name == *KILLED).then(|| &*KILLED_STATE))
+        self.states.get(name).or_else(|| (*name == *KILLED).then(|| &*KILLED_STATE))
     }
 }
 

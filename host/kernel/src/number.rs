@@ -76,8 +76,6 @@ macro_rules! decoders {
 }
 decoders!(version -> Version, token -> FencingToken, incarnation -> Incarnation, session -> SessionId);
 
-pub(crate) fn optional_token<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<FencingToken>, D::Error> {
+pub(crate) fn optional_token<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FencingToken>, D::Error> {
     Ok(Option::<u64>::deserialize(from)?.map(FencingToken::mint))
 }

@@ -63,14 +63,7 @@ pub enum Part {
 
 impl Part {
     /// Every part.
-    pub const ALL: [Self; 6] = [
-        Self::Desired,
-        Self::Data,
-        Self::Outputs,
-        Self::Cause,
-        Self::Held,
-        Self::Conditions,
-    ];
+    pub const ALL: [Self; 6] = [Self::Desired, Self::Data, Self::Outputs, Self::Cause, Self::Held, Self::Conditions];
 }
 
 /// A stored record.
@@ -436,12 +429,7 @@ pub enum Expires {
     /// A remembered event id.
     Dedup(EntityId, EventId),
     /// A deleted entity's history, up to this entry.
-    History(
-        EntityId,
-        #[serde(deserialize_with = "crate::number::incarnation")] Incarnation,
-        u64,
-        u64,
-    ),
+    History(EntityId, #[serde(deserialize_with = "crate::number::incarnation")] Incarnation, u64, u64),
 }
 
 /// A kind of fact.
@@ -663,19 +651,13 @@ impl Head {
     /// The id of an execution of this entity.
     #[must_use]
     pub fn execution(&self, entity: &EntityId, ordinal: u64) -> ExecutionId {
-        ExecutionId {
-            entity: entity.clone(),
-            incarnation: self.incarnation,
-            ordinal,
-        }
+        ExecutionId { entity: entity.clone(), incarnation: self.incarnation, ordinal }
     }
 
     /// The id of the execution that holds the lock.
     #[must_use]
     pub fn locked_by(&self, entity: &EntityId) -> Option<ExecutionId> {
-        self.lock
-            .as_ref()
-            .map(|lock| self.execution(entity, lock.ordinal))
+        self.lock.as_ref().map(|lock| self.execution(entity, lock.ordinal))
     }
 
     /// Every index entry that this head implies. Indexes are written only from the difference of
@@ -683,10 +665,7 @@ impl Head {
     #[must_use]
     pub fn index(&self, entity: &EntityId) -> Vec<Key> {
         let open = self.lock.as_ref().and_then(|lock| lock.attempt);
-        let timers = self
-            .timers
-            .iter()
-            .map(|timer| Key::Timer(timer.due, entity.clone(), timer.name.clone()));
+        let timers = self.timers.iter().map(|timer| Key::Timer(timer.due, entity.clone(), timer.name.clone()));
         self.due
             .map(|due| Key::Due(due, entity.clone()))
             .into_iter()

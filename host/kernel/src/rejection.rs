@@ -128,12 +128,7 @@ pub struct Rejection {
 impl Rejection {
     /// A refusal that repeating does not change.
     #[must_use]
-    pub fn new(
-        code: Code,
-        subject: impl fmt::Display,
-        expected: impl fmt::Display,
-        got: impl fmt::Display,
-    ) -> Self {
+    pub fn new(code: Code, subject: impl fmt::Display, expected: impl fmt::Display, got: impl fmt::Display) -> Self {
         Self {
             code,
             subject: subject.to_string(),
@@ -163,11 +158,7 @@ impl Rejection {
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: {}: expected {}, got {}",
-            self.code, self.subject, self.expected, self.got
-        )
+        write!(f, "{}: {}: expected {}, got {}", self.code, self.subject, self.expected, self.got)
     }
 }
 

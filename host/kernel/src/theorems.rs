@@ -49,7 +49,9 @@ pub fn unlocked_means_a_new_operation_is_accepted(head: &Head, machine: &Machine
 /// A working entity has something that will move it.
 #[must_use]
 pub fn live_entity_has_a_wake_cause(head: &Head, machine: &Machine) -> bool {
-    let Some(state) = machine.state(&head.state) else { return false };
+    let Some(state) = machine.state(&head.state) else {
+        return false;
+    };
     let Some(lock) = &head.lock else { return true };
     lock.attempt.is_some()
         || lock.retry.is_some()
@@ -108,7 +110,10 @@ pub fn fold(entity: &EntityId, head: &Head, entries: &[Entry]) -> Result<Folded,
     for entry in entries {
         let first = folded.hash.is_none();
         if !first && entry.number != folded.last.saturating_add(1) {
-            return Err((entry.number, format!("expected entry {}, got {}", folded.last.saturating_add(1), entry.number)));
+            return Err((
+                entry.number,
+                format!("expected entry {}, got {}", folded.last.saturating_add(1), entry.number),
+            ));
         }
         if folded.hash.is_some_and(|hash| hash != entry.previous) {
             return Err((entry.number, "expected the hash of the entry before, got another".to_owned()));

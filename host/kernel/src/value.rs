@@ -63,19 +63,10 @@ impl FromStr for Path {
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, rest) = text.split_at(text.find(['.', '[']).unwrap_or(text.len()));
         let names = Root::ALL.map(|(name, _)| name);
-        let root = Root::ALL
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, root)| *root)
-            .ok_or_else(|| {
-                let hint = nearest(name, names)
-                    .map(|near| format!(" (did you mean {near}?)"))
-                    .unwrap_or_default();
-                format!(
-                    "expected a field path starting with {}, got {text:?}{hint}",
-                    names.join(", ")
-                )
-            })?;
+        let root = Root::ALL.iter().find(|(known, _)| *known == name).map(|(_, root)| *root).ok_or_else(|| {
+            let hint = nearest(name, names).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+            format!("expected a field path starting with {}, got {text:?}{hint}", names.join(", "))
+        })?;
         Ok(Self {
             root,
             segments: segments(rest).map_err(|why| format!("{why} in path {text:?}"))?,
@@ -89,16 +80,11 @@ fn segments(text: &str) -> Result<Vec<Segment>, String> {
     let mut rest = text.chars().peekable();
     while let Some(opening) = rest.next() {
         if opening == '[' {
-            let digits: String =
-                std::iter::from_fn(|| rest.next_if(char::is_ascii_digit)).collect();
+            let digits: String = std::iter::from_fn(|| rest.next_if(char::is_ascii_digit)).collect();
             if rest.next() != Some(']') {
                 return Err("expected [index]".to_owned());
             }
-            found.push(Segment::Index(
-                digits
-                    .parse()
-                    .map_err(|_| format!("expected an array index, got {digits:?}"))?,
-            ));
+            found.push(Segment::Index(digits.parse().map_err(|_| format!("expected an array index, got {digits:?}"))?));
             continue;
         }
         if opening != '.' {
@@ -129,12 +115,10 @@ impl Path {
     /// The value there; none if it is missing.
     #[must_use]
     pub fn find<'a>(&self, document: &'a Json) -> Option<&'a Json> {
-        self.segments
-            .iter()
-            .try_fold(document, |at, segment| match segment {
-                Segment::Field(name) => at.as_object()?.get(name),
-                Segment::Index(index) => at.as_array()?.get(*index),
-            })
+        self.segments.iter().try_fold(document, |at, segment| match segment {
+            Segment::Field(name) => at.as_object()?.get(name),
+            Segment::Index(index) => at.as_array()?.get(*index),
+        })
     }
 }
 
@@ -166,13 +150,12 @@ impl FromStr for Source {
             return Ok(Self::Execution);
         }
         let Some(offset) = text.strip_prefix("now") else {
-            return text.parse().map(Self::Field).map_err(|why: String| {
-                format!("{why}; a source is now, now+5m, now-90s, execution or a field path")
-            });
+            return text
+                .parse()
+                .map(Self::Field)
+                .map_err(|why: String| format!("{why}; a source is now, now+5m, now-90s, execution or a field path"));
         };
-        let ms = |span: &str| {
-            parse_ms(span).and_then(|ms| i64::try_from(ms).map_err(|_| "too long".to_owned()))
-        };
+        let ms = |span: &str| parse_ms(span).and_then(|ms| i64::try_from(ms).map_err(|_| "too long".to_owned()));
         match offset.split_at_checked(1) {
             None => Ok(Self::Now(0)),
             Some(("+", span)) => ms(span).map(Self::Now),
@@ -217,11 +200,7 @@ pub fn parse_ms(text: &str) -> Result<u64, String> {
         "d" => 86_400_000,
         _ => return Err(bad()),
     };
-    digits
-        .parse::<u64>()
-        .ok()
-        .and_then(|count| count.checked_mul(scale))
-        .ok_or_else(bad)
+    digits.parse::<u64>().ok().and_then(|count| count.checked_mul(scale)).ok_or_else(bad)
 }
 
 /// A test on a field.
@@ -281,10 +260,7 @@ impl Operator {
     /// How it is written.
     #[must_use]
     pub fn name(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(_, operator)| *operator == self)
-            .map_or("", |(name, _)| name)
+        Self::ALL.iter().find(|(_, operator)| *operator == self).map_or("", |(name, _)| name)
     }
 }
 
@@ -292,16 +268,10 @@ impl FromStr for Operator {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let names = Self::ALL.map(|(name, _)| name);
-        Self::ALL
-            .iter()
-            .find(|(name, _)| *name == text)
-            .map(|(_, operator)| *operator)
-            .ok_or_else(|| {
-                let hint = nearest(text, names)
-                    .map(|near| format!(" (did you mean {near}?)"))
-                    .unwrap_or_default();
-                format!("expected one of {}, got {text:?}{hint}", names.join(", "))
-            })
+        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, operator)| *operator).ok_or_else(|| {
+            let hint = nearest(text, names).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+            format!("expected one of {}, got {text:?}{hint}", names.join(", "))
+        })
     }
 }
 
@@ -383,16 +353,11 @@ impl Filter {
                 None => return Verdict::Holds,
                 Some(failed) => {
                     let show = |value: Option<Json>| {
-                        value.map_or("nothing".to_owned(), |value| {
-                            Doc::new(value).text().to_owned()
-                        })
+                        value.map_or("nothing".to_owned(), |value| Doc::new(value).text().to_owned())
                     };
                     let left = show(roots.find(&failed.field).cloned());
                     let right = show(roots.value(&failed.value));
-                    last = Verdict::Fails {
-                        expected: failed.to_string(),
-                        got: format!("{left} and {right}"),
-                    };
+                    last = Verdict::Fails { expected: failed.to_string(), got: format!("{left} and {right}") };
                 }
             }
         }
@@ -416,25 +381,15 @@ fn holds(one: &Comparison, roots: &Roots<'_>, mismatches: &mut u32) -> bool {
         Operator::Le => order(field, &value).map(Ordering::is_le),
         Operator::Gt => order(field, &value).map(Ordering::is_gt),
         Operator::Ge => order(field, &value).map(Ordering::is_ge),
-        Operator::In => value
-            .as_array()
-            .map(|items| items.iter().any(|item| same(item, field))),
-        Operator::NotIn => value
-            .as_array()
-            .map(|items| !items.iter().any(|item| same(item, field))),
+        Operator::In => value.as_array().map(|items| items.iter().any(|item| same(item, field))),
+        Operator::NotIn => value.as_array().map(|items| !items.iter().any(|item| same(item, field))),
         Operator::Exists => Some(true),
         Operator::Contains => match (field, &value) {
             (Json::Array(items), wanted) => Some(items.iter().any(|item| same(item, wanted))),
             (Json::String(text), Json::String(part)) => Some(text.contains(part.as_str())),
-            (
-                Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Object(_),
-                _,
-            ) => None,
+            (Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Object(_), _) => None,
         },
-        Operator::StartsWith => field
-            .as_str()
-            .zip(value.as_str())
-            .map(|(text, part)| text.starts_with(part)),
+        Operator::StartsWith => field.as_str().zip(value.as_str()).map(|(text, part)| text.starts_with(part)),
     };
     known.unwrap_or_else(|| {
         *mismatches = mismatches.saturating_add(1);
@@ -445,13 +400,9 @@ fn holds(one: &Comparison, roots: &Roots<'_>, mismatches: &mut u32) -> bool {
 fn same(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => numbers(a, b) == Some(Ordering::Equal),
-        (Json::Array(a), Json::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
-        }
+        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Json::Object(a), Json::Object(b)) => {
-            a.len() == b.len()
-                && a.iter()
-                    .all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
         }
         (a, b) => a == b,
     }
@@ -461,42 +412,25 @@ fn order(a: &Json, b: &Json) -> Option<Ordering> {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => numbers(a, b),
         (Json::String(a), Json::String(b)) => Some(a.cmp(b)),
-        (
-            Json::Null
-            | Json::Bool(_)
-            | Json::Number(_)
-            | Json::String(_)
-            | Json::Array(_)
-            | Json::Object(_),
-            _,
-        ) => None,
+        (Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) | Json::Object(_), _) => None,
     }
 }
 
 fn integer(number: &Number) -> Option<i128> {
-    number
-        .as_i64()
-        .map(i128::from)
-        .or_else(|| number.as_u64().map(i128::from))
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 
 fn numbers(a: &Number, b: &Number) -> Option<Ordering> {
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
         (Some(a), None) => b.as_f64().and_then(|b| integer_with_float(a, b)),
-        (None, Some(b)) => a
-            .as_f64()
-            .and_then(|a| integer_with_float(b, a))
-            .map(Ordering::reverse),
+        (None, Some(b)) => a.as_f64().and_then(|a| integer_with_float(b, a)).map(Ordering::reverse),
         (None, None) => a.as_f64()?.partial_cmp(&b.as_f64()?),
     }
 }
 
 /// Exact: 2^53 + 1 is greater than the float 2^53.
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "the float is within i128 and has no fraction where it is cast"
-)]
+#[allow(clippy::cast_possible_truncation, reason = "the float is within i128 and has no fraction where it is cast")]
 fn integer_with_float(a: i128, b: f64) -> Option<Ordering> {
     if b.is_nan() {
         return None;
@@ -508,11 +442,7 @@ fn integer_with_float(a: i128, b: f64) -> Option<Ordering> {
         return Some(Ordering::Greater);
     }
     let whole = b.floor();
-    Some(a.cmp(&(whole as i128)).then(if b > whole {
-        Ordering::Less
-    } else {
-        Ordering::Equal
-    }))
+    Some(a.cmp(&(whole as i128)).then(if b > whole { Ordering::Less } else { Ordering::Equal }))
 }
 
 /// A change of one field of data or outputs.
@@ -560,26 +490,15 @@ impl Mutation {
             .value(&self.value)
             .ok_or_else(|| format!("{field}: expected a value, got nothing at {}", self.value))?;
         let slot = slot(document, &field.segments).map_err(|got| format!("{field}: {got}"))?;
-        let met =
-            |wanted: &str, got: &Json| format!("{field}: expected {wanted}, got {}", kind(got));
+        let met = |wanted: &str, got: &Json| format!("{field}: expected {wanted}, got {}", kind(got));
         let next = match (self.operation, slot.as_deref()) {
             (Operation::Set, _) | (Operation::Max | Operation::Min, None) => value,
             (Operation::Increment, current) => {
                 let zero = Json::from(0);
                 let (Json::Number(a), Json::Number(b)) = (current.unwrap_or(&zero), &value) else {
-                    return Err(met(
-                        "a number",
-                        if value.is_number() {
-                            current.unwrap_or(&zero)
-                        } else {
-                            &value
-                        },
-                    ));
+                    return Err(met("a number", if value.is_number() { current.unwrap_or(&zero) } else { &value }));
                 };
-                Json::Number(
-                    sum(a, b)
-                        .ok_or_else(|| format!("{field}: expected a 64-bit sum, got {a} + {b}"))?,
-                )
+                Json::Number(sum(a, b).ok_or_else(|| format!("{field}: expected a 64-bit sum, got {a} + {b}"))?)
             }
             (Operation::Append { max }, current) => {
                 let mut items = match current {
@@ -593,18 +512,9 @@ impl Mutation {
                 Json::Array(items)
             }
             (Operation::Max | Operation::Min, Some(current)) => {
-                let order = order(&value, current)
-                    .ok_or_else(|| met("two numbers or two texts", current))?;
-                let wanted = if self.operation == Operation::Max {
-                    Ordering::Greater
-                } else {
-                    Ordering::Less
-                };
-                if order == wanted {
-                    value
-                } else {
-                    current.clone()
-                }
+                let order = order(&value, current).ok_or_else(|| met("two numbers or two texts", current))?;
+                let wanted = if self.operation == Operation::Max { Ordering::Greater } else { Ordering::Less };
+                if order == wanted { value } else { current.clone() }
             }
             (Operation::Remove, _) => return Ok(()),
         };
@@ -614,10 +524,7 @@ impl Mutation {
 
     fn remove(&self, document: &mut Json) -> Result<(), String> {
         let Some((last, way)) = self.field.segments.split_last() else {
-            return Err(format!(
-                "{}: expected a field, got the whole document",
-                self.field
-            ));
+            return Err(format!("{}: expected a field, got the whole document", self.field));
         };
         let parent = way.iter().try_fold(document, |at, segment| match segment {
             Segment::Field(name) => at.as_object_mut()?.get_mut(name),
@@ -625,9 +532,7 @@ impl Mutation {
         });
         match (parent, last) {
             (Some(Json::Object(fields)), Segment::Field(name)) => drop(fields.remove(name)),
-            (Some(Json::Array(items)), Segment::Index(index)) if *index < items.len() => {
-                drop(items.remove(*index))
-            }
+            (Some(Json::Array(items)), Segment::Index(index)) if *index < items.len() => drop(items.remove(*index)),
             _ => {}
         }
         Ok(())
@@ -642,23 +547,16 @@ fn slot<'a>(document: &'a Json, segments: &[Segment]) -> Result<Option<&'a Json>
             (None | Some(Json::Null), Segment::Field(_)) => None,
             (Some(Json::Object(fields)), Segment::Field(name)) => fields.get(name),
             (Some(Json::Array(items)), Segment::Index(index)) => {
-                Some(items.get(*index).ok_or_else(|| {
-                    format!("expected an index below {}, got {index}", items.len())
-                })?)
+                Some(items.get(*index).ok_or_else(|| format!("expected an index below {}, got {index}", items.len()))?)
             }
             (Some(other), Segment::Field(_)) => {
-                return Err(format!(
-                    "expected an object on the way, got {}",
-                    kind(other)
-                ));
+                return Err(format!("expected an object on the way, got {}", kind(other)));
             }
             (Some(other), Segment::Index(_)) => {
                 return Err(format!("expected an array on the way, got {}", kind(other)));
             }
             (None, Segment::Index(index)) => {
-                return Err(format!(
-                    "expected an array on the way, got nothing at [{index}]"
-                ));
+                return Err(format!("expected an array on the way, got nothing at [{index}]"));
             }
         };
     }
@@ -666,40 +564,29 @@ fn slot<'a>(document: &'a Json, segments: &[Segment]) -> Result<Option<&'a Json>
 }
 
 fn slot_mut<'a>(document: &'a mut Json, segments: &[Segment]) -> Result<&'a mut Json, String> {
-    segments
-        .iter()
-        .try_fold(document, |at, segment| match segment {
-            Segment::Field(name) => {
-                if at.is_null() {
-                    *at = Json::Object(Map::new());
-                }
-                let found = kind(at);
-                let fields = at
-                    .as_object_mut()
-                    .ok_or_else(|| format!("expected an object on the way, got {found}"))?;
-                Ok(fields.entry(name.clone()).or_insert(Json::Null))
+    segments.iter().try_fold(document, |at, segment| match segment {
+        Segment::Field(name) => {
+            if at.is_null() {
+                *at = Json::Object(Map::new());
             }
-            Segment::Index(index) => {
-                let found = kind(at);
-                let items = at
-                    .as_array_mut()
-                    .ok_or_else(|| format!("expected an array on the way, got {found}"))?;
-                let length = items.len();
-                items
-                    .get_mut(*index)
-                    .ok_or_else(|| format!("expected an index below {length}, got {index}"))
-            }
-        })
+            let found = kind(at);
+            let fields = at.as_object_mut().ok_or_else(|| format!("expected an object on the way, got {found}"))?;
+            Ok(fields.entry(name.clone()).or_insert(Json::Null))
+        }
+        Segment::Index(index) => {
+            let found = kind(at);
+            let items = at.as_array_mut().ok_or_else(|| format!("expected an array on the way, got {found}"))?;
+            let length = items.len();
+            items.get_mut(*index).ok_or_else(|| format!("expected an index below {length}, got {index}"))
+        }
+    })
 }
 
 fn sum(a: &Number, b: &Number) -> Option<Number> {
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => {
             let sum = a.checked_add(b)?;
-            i64::try_from(sum)
-                .map(Number::from)
-                .or_else(|_| u64::try_from(sum).map(Number::from))
-                .ok()
+            i64::try_from(sum).map(Number::from).or_else(|_| u64::try_from(sum).map(Number::from)).ok()
         }
         _ => Number::from_f64(a.as_f64()? + b.as_f64()?),
     }
@@ -724,9 +611,7 @@ impl Serialize for Path {
 
 impl<'de> Deserialize<'de> for Path {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from)?
-            .parse()
-            .map_err(serde::de::Error::custom)
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

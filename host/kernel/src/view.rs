@@ -45,13 +45,7 @@ pub trait Rules {
     ///
     /// # Errors
     /// [`Breach`]: the first rule it breaks, and where.
-    fn check(
-        &self,
-        machine: &MachineName,
-        revision: u64,
-        schema: Schema<'_>,
-        doc: &Doc,
-    ) -> Result<(), Breach>;
+    fn check(&self, machine: &MachineName, revision: u64, schema: Schema<'_>, doc: &Doc) -> Result<(), Breach>;
 }
 
 /// One of a revision's schemas.

@@ -39,22 +39,14 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
     let saves = draft.head.lock.as_ref().map_or(0, |lock| lock.saves);
     if saves >= SAVES_MAX {
         let expected = format!("at most {SAVES_MAX} saves in one visit (saves_max)");
-        return draft.refuse(Rejection::new(
-            Code::Limit,
-            &claim.execution,
-            expected,
-            "one more",
-        ));
+        return draft.refuse(Rejection::new(Code::Limit, &claim.execution, expected, "one more"));
     }
     // Nothing refuses below this line.
     let old = draft.head.version;
     draft.keep(documents)?;
     draft.head.version = old.next();
     debug_assert!(theorems::version_grows_by_one(old, draft.head.version));
-    let step = draft
-        .state()?
-        .step
-        .unwrap_or_else(|| draft.head.state.clone());
+    let step = draft.state()?.step.unwrap_or_else(|| draft.head.state.clone());
     if let Some(lock) = draft.head.lock.as_mut() {
         lock.saves = saves.saturating_add(1);
         lock.base = draft.head.version;
@@ -66,12 +58,7 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
 }
 
 /// A step's move: one accepted transition per attempt.
-pub(super) fn transition(
-    given: &Given<'_>,
-    claim: &Claim,
-    to: &Name,
-    change: &Change,
-) -> Result<Decision, Stop> {
+pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &Change) -> Result<Decision, Stop> {
     let Some(mut draft) = Draft::of(given, &claim.execution.entity)? else {
         return Ok(Decision::refused(gone(claim)));
     };
@@ -82,27 +69,12 @@ pub(super) fn transition(
         return draft.refuse(refused);
     }
     let state = draft.state()?;
-    let Some(one) = state
-        .to
-        .iter()
-        .find(|one| one.to.as_ref() == Some(to))
-        .cloned()
-    else {
-        let names: Vec<&str> = state
-            .to
-            .iter()
-            .filter_map(|one| one.to.as_ref())
-            .map(Name::as_str)
-            .collect();
+    let Some(one) = state.to.iter().find(|one| one.to.as_ref() == Some(to)).cloned() else {
+        let names: Vec<&str> = state.to.iter().filter_map(|one| one.to.as_ref()).map(Name::as_str).collect();
         let hint = nearest(to.as_str(), names.iter().copied())
             .map(|near| format!(" (did you mean {near}?)"))
             .unwrap_or_default();
-        let refused = Rejection::new(
-            Code::NotAllowed,
-            &draft.id,
-            names.join(" or "),
-            format!("{to}{hint}"),
-        );
+        let refused = Rejection::new(Code::NotAllowed, &draft.id, names.join(" or "), format!("{to}{hint}"));
         return draft.refuse(refused);
     };
     let proposed = propose(&mut draft, change)?;
@@ -114,10 +86,7 @@ pub(super) fn transition(
     if let Ok(documents) = &proposed {
         scope.documents = documents.clone();
     }
-    if let Verdict::Fails { expected, got } = one
-        .guard
-        .judge(&scope.roots(given.now), &mut draft.mismatches)
-    {
+    if let Verdict::Fails { expected, got } = one.guard.judge(&scope.roots(given.now), &mut draft.mismatches) {
         let refused = Rejection::new(Code::Guard, &draft.id, expected, got);
         return draft.refuse(refused);
     }
@@ -140,30 +109,13 @@ pub(super) fn transition(
     draft.keep(documents)?;
     let from = draft.head.state.clone();
     let step = state.step.unwrap_or_else(|| from.clone());
-    let cause = Cause {
-        kind: CauseKind::Transition,
-        name: step.clone(),
-        id: None,
-        at: given.now.wall,
-        payload: false,
-    };
+    let cause = Cause { kind: CauseKind::Transition, name: step.clone(), id: None, at: given.now.wall, payload: false };
     if let Some(lock) = draft.head.lock.as_mut() {
         lock.attempt = None;
     }
-    draft.enter(Entry {
-        to: to.clone(),
-        cause,
-        payload: None,
-        ends: Ending::AsTheStateSays,
-    })?;
+    draft.enter(Entry { to: to.clone(), cause, payload: None, ends: Ending::AsTheStateSays })?;
     debug_assert!(theorems::version_grows_by_one(old, draft.head.version));
-    draft.record(
-        What::Transition(step),
-        Tag {
-            from: Some(from),
-            ..tag(claim)
-        },
-    );
+    draft.record(What::Transition(step), Tag { from: Some(from), ..tag(claim) });
     let version = draft.head.version;
     draft.finish(Outcome::Written { version })
 }
@@ -177,18 +129,11 @@ pub(super) fn end(given: &Given<'_>, claim: &Claim, failure: &Failure) -> Result
         return draft.refuse(refused);
     }
     // Nothing refuses below this line.
-    let failure = Failure {
-        code: cut(&failure.code),
-        reason: cut(&failure.reason),
-        ..failure.clone()
-    };
+    let failure = Failure { code: cut(&failure.code), reason: cut(&failure.reason), ..failure.clone() };
     let machine = draft.machine();
     let state = draft.state()?;
     let Some(lock) = draft.head.lock.as_mut() else {
-        return Err(Stop::Corrupt(format!(
-            "{}: an open attempt without a lock",
-            claim.execution
-        )));
+        return Err(Stop::Corrupt(format!("{}: an open attempt without a lock", claim.execution)));
     };
     lock.attempt = None;
     lock.failed = lock.failed.saturating_add(1);
@@ -200,34 +145,19 @@ pub(super) fn end(given: &Given<'_>, claim: &Claim, failure: &Failure) -> Result
         draft.record(What::Ended(failure, Some(wait)), tag(claim));
     } else {
         let path = path(&machine, &draft.head.state, failure.permanent);
-        let code = if failure.permanent {
-            "permanent"
-        } else {
-            "exhausted"
-        };
+        let code = if failure.permanent { "permanent" } else { "exhausted" };
         draft.fail(&path, failure, code, tag(claim))?;
     }
     let (version, state) = (draft.head.version, draft.head.state.clone());
-    draft.finish(Outcome::Now {
-        version,
-        state,
-        changed: true,
-    })
+    draft.finish(Outcome::Now { version, state, changed: true })
 }
 
 fn tag(claim: &Claim) -> Tag {
-    Tag {
-        execution: Some(claim.execution.ordinal),
-        attempt: Some((claim.attempt, claim.token)),
-        ..Tag::default()
-    }
+    Tag { execution: Some(claim.execution.ordinal), attempt: Some((claim.attempt, claim.token)), ..Tag::default() }
 }
 
 fn gone(claim: &Claim) -> Rejection {
-    Rejection {
-        code: Code::Fenced,
-        ..no_entity(&claim.execution.entity)
-    }
+    Rejection { code: Code::Fenced, ..no_entity(&claim.execution.entity) }
 }
 
 /// The attempt is not the open one.
@@ -253,23 +183,14 @@ fn fenced(draft: &Draft<'_>, claim: &Claim) -> Option<Rejection> {
 fn stale(draft: &Draft<'_>, claim: &Claim) -> Option<Rejection> {
     let got = draft.head.version;
     (got != claim.read).then(|| {
-        Rejection::new(
-            Code::Conflict,
-            &draft.id,
-            format!("version {}", claim.read),
-            format!("version {got}"),
-        )
-        .retry_after(0)
+        Rejection::new(Code::Conflict, &draft.id, format!("version {}", claim.read), format!("version {got}"))
+            .retry_after(0)
     })
 }
 
 fn zombie(mut draft: Draft<'_>, claim: &Claim, refused: Rejection) -> Result<Decision, Stop> {
     let same = draft.head.incarnation == claim.execution.incarnation;
-    draft.fact(
-        FactKind::Fenced,
-        refused.to_string(),
-        if same { tag(claim) } else { Tag::default() },
-    );
+    draft.fact(FactKind::Fenced, refused.to_string(), if same { tag(claim) } else { Tag::default() });
     draft.refuse(refused)
 }
 
@@ -277,12 +198,7 @@ fn zombie(mut draft: Draft<'_>, claim: &Claim, refused: Rejection) -> Result<Dec
 fn propose(draft: &mut Draft<'_>, change: &Change) -> Result<Result<Documents, Rejection>, Stop> {
     if change.set.len() > MUTATIONS_MAX {
         let expected = format!("at most {MUTATIONS_MAX} mutations (mutations_max)");
-        return Ok(Err(Rejection::new(
-            Code::Limit,
-            "set",
-            expected,
-            change.set.len(),
-        )));
+        return Ok(Err(Rejection::new(Code::Limit, "set", expected, change.set.len())));
     }
     for (name, doc) in [("data", &change.data), ("outputs", &change.outputs)] {
         if let Some(refused) = doc.as_ref().and_then(|doc| oversize(name, doc)) {
@@ -292,11 +208,7 @@ fn propose(draft: &mut Draft<'_>, change: &Change) -> Result<Result<Documents, R
     let mut documents = draft.documents()?;
     documents.data = change.data.clone().or(documents.data);
     documents.outputs = change.outputs.clone().or(documents.outputs);
-    let payload = if draft.head.cause.payload {
-        draft.doc(crate::record::Part::Cause)?
-    } else {
-        None
-    };
+    let payload = if draft.head.cause.payload { draft.doc(crate::record::Part::Cause)? } else { None };
     let scope = Scope {
         documents: documents.clone(),
         event: payload,
@@ -317,10 +229,7 @@ fn wait_ms(retry: &Retry, failed: u32, failure: &Failure, claim: &Claim) -> u64 
     let asked = failure.retry_after_ms.unwrap_or(0).min(RETRY_AFTER_MS_MAX);
     let power = i32::try_from(failed.saturating_sub(1)).unwrap_or(i32::MAX);
     let plain = (retry.first_ms as f64 * retry.factor.powi(power)).min(retry.max_ms as f64);
-    let Digest(draw) = Digest::of(&[
-        claim.execution.to_string().as_bytes(),
-        &claim.token.get().to_be_bytes(),
-    ]);
+    let Digest(draw) = Digest::of(&[claim.execution.to_string().as_bytes(), &claim.token.get().to_be_bytes()]);
     let unit = f64::from(u16::from_be_bytes([draw[0], draw[1]])) / f64::from(u16::MAX);
     let spread = plain * (1.0 + retry.jitter * (2.0 * unit - 1.0));
     asked.max(spread.clamp(0.0, retry.max_ms as f64) as u64)

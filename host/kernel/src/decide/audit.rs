@@ -35,27 +35,12 @@ pub(super) fn audit(
         }
     }
     let broken = theorems::entity(&draft.head, &draft.revision.machine);
-    let lost = draft
-        .head
-        .lock
-        .as_ref()
-        .and_then(|lock| lock.attempt)
-        .filter(|open| Some(open.token) == abandoned);
-    if !broken.is_empty()
-        && draft
-            .head
-            .park
-            .as_ref()
-            .is_none_or(|park| park.code != "inconsistent")
-    {
+    let lost = draft.head.lock.as_ref().and_then(|lock| lock.attempt).filter(|open| Some(open.token) == abandoned);
+    if !broken.is_empty() && draft.head.park.as_ref().is_none_or(|park| park.code != "inconsistent") {
         let reason = broken.join(", ");
         repaired.push(format!("parked: {reason}"));
         draft.fence("inconsistent");
-        draft.head.park = Some(Park {
-            code: "inconsistent".to_owned(),
-            reason,
-            since: given.now.wall,
-        });
+        draft.head.park = Some(Park { code: "inconsistent".to_owned(), reason, since: given.now.wall });
     } else if lost.is_some() && broken.is_empty() {
         repaired.push("an open attempt that nobody runs".to_owned());
         lose(&mut draft)?;

@@ -31,9 +31,7 @@ pub(super) fn create(given: &Given<'_>, create: &Create) -> Result<Decision, Sto
         return fresh(given, create, revision, body);
     };
     match create.on_existing {
-        OnExisting::Same if existing.head.created_as == body => {
-            Ok(Decision::plain(there(&existing.head, None)))
-        }
+        OnExisting::Same if existing.head.created_as == body => Ok(Decision::plain(there(&existing.head, None))),
         OnExisting::Same => Ok(Decision::refused(exists(create, "with another request"))),
         OnExisting::Fail => Ok(Decision::refused(exists(create, "already"))),
         OnExisting::Use => reuse(given, create, existing),
@@ -56,17 +54,9 @@ pub(super) fn create(given: &Given<'_>, create: &Create) -> Result<Decision, Sto
 fn malformed(given: &Given<'_>, create: &Create, revision: &Revision) -> Option<Rejection> {
     let labels = &create.labels;
     if labels.len() > LABELS_MAX {
-        return Some(Rejection::new(
-            Code::Limit,
-            "labels",
-            format!("at most {LABELS_MAX} (labels_max)"),
-            labels.len(),
-        ));
+        return Some(Rejection::new(Code::Limit, "labels", format!("at most {LABELS_MAX} (labels_max)"), labels.len()));
     }
-    if let Some((name, value)) = labels
-        .iter()
-        .find(|(name, value)| name.len().max(value.len()) > LABEL_BYTES_MAX)
-    {
+    if let Some((name, value)) = labels.iter().find(|(name, value)| name.len().max(value.len()) > LABEL_BYTES_MAX) {
         let got = name.len().max(value.len());
         return Some(Rejection::new(
             Code::Limit,
@@ -77,15 +67,7 @@ fn malformed(given: &Given<'_>, create: &Create, revision: &Revision) -> Option<
     }
     let desired = create.desired.as_ref()?;
     oversize("desired", desired).or_else(|| {
-        let found = given
-            .rules
-            .check(
-                &create.entity.machine,
-                revision.number,
-                Schema::Desired,
-                desired,
-            )
-            .err()?;
+        let found = given.rules.check(&create.entity.machine, revision.number, Schema::Desired, desired).err()?;
         Some(breach(Code::Invalid, "desired", &found))
     })
 }
@@ -94,32 +76,17 @@ fn malformed(given: &Given<'_>, create: &Create, revision: &Revision) -> Option<
 fn body(create: &Create) -> Digest {
     let labels: BTreeMap<_, _> = create.labels.iter().collect();
     let labels = serde_json::to_string(&labels).unwrap_or_default();
-    let event = create.event.as_ref().map_or(Digest([0; 32]), |event| {
-        event::digest(&event.name, event.payload.as_ref())
-    });
-    Digest::of(&[
-        create.desired.as_ref().map_or("", Doc::text).as_bytes(),
-        labels.as_bytes(),
-        &event.0,
-    ])
+    let event =
+        create.event.as_ref().map_or(Digest([0; 32]), |event| event::digest(&event.name, event.payload.as_ref()));
+    Digest::of(&[create.desired.as_ref().map_or("", Doc::text).as_bytes(), labels.as_bytes(), &event.0])
 }
 
 fn exists(create: &Create, how: &str) -> Rejection {
-    Rejection::new(
-        Code::Conflict,
-        &create.entity,
-        "no entity with this key",
-        format!("one that was created {how}"),
-    )
+    Rejection::new(Code::Conflict, &create.entity, "no entity with this key", format!("one that was created {how}"))
 }
 
 fn there(head: &Head, answer: Option<Box<Answer>>) -> Outcome {
-    Outcome::Created {
-        incarnation: head.incarnation,
-        version: head.version,
-        new: false,
-        answer,
-    }
+    Outcome::Created { incarnation: head.incarnation, version: head.version, new: false, answer }
 }
 
 /// The existing entity, and the first event is still delivered.
@@ -139,12 +106,7 @@ fn reuse(given: &Given<'_>, create: &Create, existing: Draft<'_>) -> Result<Deci
     Ok(decision)
 }
 
-fn fresh(
-    given: &Given<'_>,
-    create: &Create,
-    revision: Arc<Revision>,
-    body: Digest,
-) -> Result<Decision, Stop> {
+fn fresh(given: &Given<'_>, create: &Create, revision: Arc<Revision>, body: Digest) -> Result<Decision, Stop> {
     let machine = Arc::clone(&revision.machine);
     let incarnation = Incarnation::mint(given.now.seq);
     let head = Head {
@@ -171,32 +133,18 @@ fn fresh(
         park: None,
         last: None,
         inbox: Inbox::default(),
-        history: HistoryHead {
-            first: 1,
-            last: 0,
-            hash: Digest([0; 32]),
-        },
+        history: HistoryHead { first: 1, last: 0, hash: Digest([0; 32]) },
         facts: BTreeMap::new(),
         labels: create.labels.clone(),
         created: given.now.wall,
         created_as: body,
     };
     let mut draft = Draft::new(given, &create.entity, head, None, revision);
-    for timer in machine
-        .state(&machine.initial)
-        .map(|state| state.after.clone())
-        .unwrap_or_default()
-    {
+    for timer in machine.state(&machine.initial).map(|state| state.after.clone()).unwrap_or_default() {
         let due = given.now.wall.plus(timer.wait_ms);
-        draft.head.timers.push(crate::record::Timer {
-            name: timer.name,
-            due,
-        });
+        draft.head.timers.push(crate::record::Timer { name: timer.name, due });
     }
-    let desired = create
-        .desired
-        .clone()
-        .or_else(|| machine.desired.default.clone());
+    let desired = create.desired.clone().or_else(|| machine.desired.default.clone());
     for (part, doc) in [
         (Part::Desired, desired),
         (Part::Data, machine.data.default.clone()),
@@ -215,19 +163,12 @@ fn fresh(
         }
     }
     let version = draft.head.version;
-    draft.finish(Outcome::Created {
-        incarnation,
-        version,
-        new: true,
-        answer,
-    })
+    draft.finish(Outcome::Created { incarnation, version, new: true, answer })
 }
 
 /// The first event: if it is refused, so is the create.
 fn first(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Answer, Rejection>, Stop> {
-    if let Some(refused) =
-        event::malformed(draft.given, &draft.machine(), draft.head.revision, event)
-    {
+    if let Some(refused) = event::malformed(draft.given, &draft.machine(), draft.head.revision, event) {
         return Ok(Err(refused));
     }
     let digest = event::digest(&event.name, event.payload.as_ref());
@@ -236,11 +177,7 @@ fn first(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Answer, Rejectio
     }
     match event::receive(draft, event)? {
         Err(refused) => Ok(Err(refused)),
-        Ok(Answer {
-            kind: AnswerKind::Late,
-            rejection: Some(refused),
-            ..
-        }) => Ok(Err(refused)),
+        Ok(Answer { kind: AnswerKind::Late, rejection: Some(refused), .. }) => Ok(Err(refused)),
         Ok(answer) => {
             event::remember(draft, event, digest, &answer);
             Ok(Ok(answer))

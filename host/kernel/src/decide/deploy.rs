@@ -20,10 +20,7 @@ pub(super) fn deploy(given: &Given<'_>, deploy: &Deploy) -> Result<Decision, Sto
     };
     if let Some((_, Some(active))) = &active {
         if active.digest == deploy.digest {
-            return Ok(Decision::plain(Outcome::Deployed {
-                revision: active.number,
-                new: false,
-            }));
+            return Ok(Decision::plain(Outcome::Deployed { revision: active.number, new: false }));
         }
     }
     let number = active.map_or(0, |(latest, _)| latest).saturating_add(1);
@@ -47,19 +44,11 @@ pub(super) fn rollback(given: &Given<'_>, name: &MachineName, to: u64) -> Result
     };
     let Some(old) = given.revision(name, to)? else {
         let expected = format!("a revision from 1 to {}", record.latest);
-        return Ok(Decision::refused(Rejection::new(
-            Code::NotFound,
-            name,
-            expected,
-            format!("revision {to}"),
-        )));
+        return Ok(Decision::refused(Rejection::new(Code::NotFound, name, expected, format!("revision {to}"))));
     };
     let active = given.revision(name, record.active)?;
     if active.is_some_and(|active| active.digest == old.digest) {
-        return Ok(Decision::plain(Outcome::Deployed {
-            revision: record.active,
-            new: false,
-        }));
+        return Ok(Decision::plain(Outcome::Deployed { revision: record.active, new: false }));
     }
     let revision = Revision {
         number: record.latest.saturating_add(1),
@@ -77,27 +66,14 @@ fn activate(name: &MachineName, revision: Revision) -> Result<Decision, Stop> {
     let record = Record::Revision(Arc::new(revision));
     let size = record.encode(&key).len();
     if size > DOCUMENT_BYTES_MAX {
-        let expected =
-            format!("at most {DOCUMENT_BYTES_MAX} bytes of definition (document_bytes_max)");
-        return Ok(Decision::refused(Rejection::new(
-            Code::Limit,
-            name,
-            expected,
-            format!("{size} bytes"),
-        )));
+        let expected = format!("at most {DOCUMENT_BYTES_MAX} bytes of definition (document_bytes_max)");
+        return Ok(Decision::refused(Rejection::new(Code::Limit, name, expected, format!("{size} bytes"))));
     }
     // Nothing refuses below this line.
-    let mut decision = Decision::plain(Outcome::Deployed {
-        revision: number,
-        new: true,
-    });
+    let mut decision = Decision::plain(Outcome::Deployed { revision: number, new: true });
     decision.writes.push((key, Some(record)));
-    decision.writes.push((
-        Key::Machine(name.clone()),
-        Some(Record::Machine(MachineRecord {
-            active: number,
-            latest: number,
-        })),
-    ));
+    decision
+        .writes
+        .push((Key::Machine(name.clone()), Some(Record::Machine(MachineRecord { active: number, latest: number }))));
     Ok(decision)
 }

@@ -9,9 +9,7 @@ use crate::ids::{EntityId, EventId, Name, Principal};
 use crate::limits::{FACTS_MAX, INLINE_BYTES_MAX, TRIM_MAX};
 use crate::machine::{Machine, Revision, Revisions, State};
 use crate::number::FencingToken;
-use crate::record::{
-    Changed, Condition, Entry, FactKind, Head, Key, Lock, MachineRecord, Part, Record, What,
-};
+use crate::record::{Changed, Condition, Entry, FactKind, Head, Key, Lock, MachineRecord, Part, Record, What};
 use crate::rejection::Rejection;
 use crate::theorems;
 use crate::time::{Now, StoreTime};
@@ -29,10 +27,7 @@ pub(super) struct Given<'a> {
 }
 
 impl Given<'_> {
-    pub(super) fn machine(
-        &self,
-        name: &crate::ids::MachineName,
-    ) -> Result<Option<MachineRecord>, Stop> {
+    pub(super) fn machine(&self, name: &crate::ids::MachineName) -> Result<Option<MachineRecord>, Stop> {
         let key = Key::Machine(name.clone());
         match self.view.get(&key)? {
             None => Ok(None),
@@ -41,11 +36,7 @@ impl Given<'_> {
         }
     }
 
-    pub(super) fn revision(
-        &self,
-        name: &crate::ids::MachineName,
-        number: u64,
-    ) -> Result<Option<Arc<Revision>>, Stop> {
+    pub(super) fn revision(&self, name: &crate::ids::MachineName, number: u64) -> Result<Option<Arc<Revision>>, Stop> {
         let key = Key::Revision(name.clone(), number);
         match self.view.get(&key)? {
             None => Ok(None),
@@ -96,16 +87,9 @@ impl<'a> Draft<'a> {
             Some(Record::Head(head)) => *head,
             Some(_) => return Err(corrupt(&key, "not a head")),
         };
-        let revision = given
-            .revision(&id.machine, head.revision)?
-            .ok_or_else(|| corrupt(&key, "its revision is not stored"))?;
-        Ok(Some(Self::new(
-            given,
-            id,
-            head.clone(),
-            Some(head),
-            revision,
-        )))
+        let revision =
+            given.revision(&id.machine, head.revision)?.ok_or_else(|| corrupt(&key, "its revision is not stored"))?;
+        Ok(Some(Self::new(given, id, head.clone(), Some(head), revision)))
     }
 
     /// An entity that is not there yet.
@@ -146,12 +130,7 @@ impl<'a> Draft<'a> {
             .machine
             .state(&self.head.state)
             .cloned()
-            .ok_or_else(|| {
-                corrupt(
-                    &Key::Head(self.id.clone()),
-                    "its state is not in its revision",
-                )
-            })
+            .ok_or_else(|| corrupt(&Key::Head(self.id.clone()), "its state is not in its revision"))
     }
 
     pub(super) fn doc(&mut self, part: Part) -> Result<Option<Doc>, Stop> {
@@ -167,60 +146,31 @@ impl<'a> Draft<'a> {
                 Some(_) => return Err(corrupt(&key, "not a document")),
             },
         };
-        self.parts.insert(
-            part,
-            Slot {
-                now: found.clone(),
-                changed: false,
-                unrecorded: false,
-            },
-        );
+        self.parts.insert(part, Slot { now: found.clone(), changed: false, unrecorded: false });
         Ok(found)
     }
 
     pub(super) fn put(&mut self, part: Part, doc: Option<Doc>) -> Result<(), Stop> {
         if self.doc(part)? != doc {
-            self.parts.insert(
-                part,
-                Slot {
-                    now: doc,
-                    changed: true,
-                    unrecorded: true,
-                },
-            );
+            self.parts.insert(part, Slot { now: doc, changed: true, unrecorded: true });
         }
         Ok(())
     }
 
     /// Writes a part without reading it first: where a change is certain or harmless.
     pub(super) fn overwrite(&mut self, part: Part, doc: Option<Doc>) {
-        self.parts.insert(
-            part,
-            Slot {
-                now: doc,
-                changed: true,
-                unrecorded: true,
-            },
-        );
+        self.parts.insert(part, Slot { now: doc, changed: true, unrecorded: true });
     }
 
     /// `desired` as the running execution sees it: of the moment it left rest.
     pub(super) fn desired(&mut self) -> Result<Option<Doc>, Stop> {
-        let held = self
-            .head
-            .lock
-            .as_ref()
-            .is_some_and(|lock| lock.generation != self.head.generation);
+        let held = self.head.lock.as_ref().is_some_and(|lock| lock.generation != self.head.generation);
         self.doc(if held { Part::Held } else { Part::Desired })
     }
 
     /// The documents that guards, values and steps read.
     pub(super) fn documents(&mut self) -> Result<Documents, Stop> {
-        Ok(Documents {
-            desired: self.desired()?,
-            data: self.doc(Part::Data)?,
-            outputs: self.doc(Part::Outputs)?,
-        })
+        Ok(Documents { desired: self.desired()?, data: self.doc(Part::Data)?, outputs: self.doc(Part::Outputs)? })
     }
 
     pub(super) fn conditions(&mut self) -> Result<Vec<Condition>, Stop> {
@@ -250,13 +200,7 @@ impl<'a> Draft<'a> {
     /// Follows the newest revision if it may: between attempts, and if everything is valid there.
     pub(super) fn adopt(&mut self) -> Result<(), Stop> {
         let pinned = self.revision.machine.revisions == Revisions::Pinned;
-        if pinned
-            || self
-                .head
-                .lock
-                .as_ref()
-                .is_some_and(|lock| lock.attempt.is_some())
-        {
+        if pinned || self.head.lock.as_ref().is_some_and(|lock| lock.attempt.is_some()) {
             return Ok(());
         }
         let Some(record) = self.given.machine(&self.id.machine)? else {
@@ -281,49 +225,29 @@ impl<'a> Draft<'a> {
         let Some(there) = next.machine.state(&self.head.state) else {
             return Ok(false);
         };
-        let timers = self
-            .head
-            .timers
-            .iter()
-            .all(|timer| there.after.iter().any(|spec| spec.name == timer.name));
+        let timers = self.head.timers.iter().all(|timer| there.after.iter().any(|spec| spec.name == timer.name));
         if there.kind != state.kind || !timers {
             return Ok(false);
         }
-        let documents = [
-            (Part::Desired, Schema::Desired),
-            (Part::Data, Schema::Data),
-            (Part::Outputs, Schema::Outputs),
-        ];
+        let documents =
+            [(Part::Desired, Schema::Desired), (Part::Data, Schema::Data), (Part::Outputs, Schema::Outputs)];
         for (part, schema) in documents {
             let doc = self.doc(part)?;
-            if doc.is_some_and(|doc| {
-                self.given
-                    .rules
-                    .check(&self.id.machine, next.number, schema, &doc)
-                    .is_err()
-            }) {
+            if doc.is_some_and(|doc| self.given.rules.check(&self.id.machine, next.number, schema, &doc).is_err()) {
                 return Ok(false);
             }
         }
         if self.head.inbox.length == 0 {
             return Ok(true);
         }
-        let waiting = self
-            .given
-            .view
-            .scan(&Span::Inbox(self.id.clone()), usize::MAX)?;
+        let waiting = self.given.view.scan(&Span::Inbox(self.id.clone()), usize::MAX)?;
         Ok(waiting.iter().all(|(_, record)| match record {
             Record::Queued(event) => {
                 next.machine.events.contains_key(&event.name)
                     && event.payload.as_ref().is_none_or(|payload| {
                         self.given
                             .rules
-                            .check(
-                                &self.id.machine,
-                                next.number,
-                                Schema::Event(&event.name),
-                                payload,
-                            )
+                            .check(&self.id.machine, next.number, Schema::Event(&event.name), payload)
                             .is_ok()
                     })
             }
@@ -347,21 +271,10 @@ impl<'a> Draft<'a> {
         let mut changed = |part| {
             let slot = self.parts.get_mut(&part).filter(|slot| slot.unrecorded)?;
             slot.unrecorded = false;
-            let inline = slot
-                .now
-                .as_ref()
-                .map(|doc| doc.text())
-                .filter(|text| text.len() <= INLINE_BYTES_MAX);
-            Some(Changed {
-                digest: slot.now.as_ref().map(Doc::digest),
-                inline: inline.map(str::to_owned),
-            })
+            let inline = slot.now.as_ref().map(|doc| doc.text()).filter(|text| text.len() <= INLINE_BYTES_MAX);
+            Some(Changed { digest: slot.now.as_ref().map(Doc::digest), inline: inline.map(str::to_owned) })
         };
-        let (desired, data, outputs) = (
-            changed(Part::Desired),
-            changed(Part::Data),
-            changed(Part::Outputs),
-        );
+        let (desired, data, outputs) = (changed(Part::Desired), changed(Part::Data), changed(Part::Outputs));
         let lock = self.head.lock.as_ref();
         let entry = Entry {
             number,
@@ -406,16 +319,9 @@ impl<'a> Draft<'a> {
         };
         let Some(session) = now.session.0 else { return };
         let token = FencingToken::mint(now.seq);
-        debug_assert!(theorems::token_never_falls(
-            lock.attempt.map(|attempt| attempt.token),
-            token
-        ));
+        debug_assert!(theorems::token_never_falls(lock.attempt.map(|attempt| attempt.token), token));
         lock.attempts = lock.attempts.saturating_add(1);
-        lock.attempt = Some(crate::record::OpenAttempt {
-            ordinal: lock.attempts,
-            token,
-            session,
-        });
+        lock.attempt = Some(crate::record::OpenAttempt { ordinal: lock.attempts, token, session });
         lock.retry = None;
         lock.progress = now.wall;
         self.begun = true;
@@ -425,11 +331,7 @@ impl<'a> Draft<'a> {
     pub(super) fn fence(&mut self, why: &'static str) {
         let open = self.head.lock.as_mut().and_then(|lock| lock.attempt.take());
         if let Some(open) = open {
-            self.wake.push(Wake::Fence {
-                entity: self.id.clone(),
-                token: open.token,
-                why,
-            });
+            self.wake.push(Wake::Fence { entity: self.id.clone(), token: open.token, why });
         }
     }
 
@@ -445,11 +347,7 @@ impl<'a> Draft<'a> {
         let Some(step) = state.step.clone() else {
             return Ok(None);
         };
-        let payload = if self.head.cause.payload {
-            self.doc(Part::Cause)?
-        } else {
-            None
-        };
+        let payload = if self.head.cause.payload { self.doc(Part::Cause)? } else { None };
         Ok(Some(Start {
             claim: Claim {
                 execution: self.head.execution(&self.id, lock.ordinal),
@@ -475,15 +373,9 @@ impl<'a> Draft<'a> {
 
     /// Only what `fact` wrote.
     pub(super) fn refuse(self, rejection: Rejection) -> Result<Decision, Stop> {
-        let facts = self
-            .was
-            .as_ref()
-            .is_some_and(|was| was.facts != self.head.facts);
+        let facts = self.was.as_ref().is_some_and(|was| was.facts != self.head.facts);
         if !facts {
-            return Ok(Decision {
-                mismatches: self.mismatches,
-                ..Decision::refused(rejection)
-            });
+            return Ok(Decision { mismatches: self.mismatches, ..Decision::refused(rejection) });
         }
         let mut decision = self.finish(Outcome::Nothing)?;
         decision.outcome = Err(rejection);
@@ -499,17 +391,8 @@ impl<'a> Draft<'a> {
                 self.wake.push(Wake::Run(Box::new(start)));
             }
         }
-        debug_assert_eq!(
-            theorems::entity(&self.head, &self.revision.machine),
-            Vec::<&str>::new(),
-            "{}",
-            self.id
-        );
-        let before = self
-            .was
-            .as_ref()
-            .map(|was| was.index(&self.id))
-            .unwrap_or_default();
+        debug_assert_eq!(theorems::entity(&self.head, &self.revision.machine), Vec::<&str>::new(), "{}", self.id);
+        let before = self.was.as_ref().map(|was| was.index(&self.id)).unwrap_or_default();
         let after = self.head.index(&self.id);
         for gone in before.iter().filter(|key| !after.contains(key)) {
             self.writes.push((gone.clone(), None));
@@ -534,63 +417,40 @@ impl<'a> Draft<'a> {
         }
         for (part, slot) in std::mem::take(&mut self.parts) {
             if slot.changed {
-                self.writes
-                    .push((Key::Part(self.id.clone(), part), slot.now.map(Record::Doc)));
+                self.writes.push((Key::Part(self.id.clone(), part), slot.now.map(Record::Doc)));
             }
         }
         if let Some(conditions) = self.conditions.take() {
             let record = (!conditions.is_empty()).then_some(Record::Conditions(conditions));
-            self.writes
-                .push((Key::Part(self.id.clone(), Part::Conditions), record));
+            self.writes.push((Key::Part(self.id.clone(), Part::Conditions), record));
         }
         let then = self.follows()?;
         if self.was.as_ref() != Some(&self.head) {
-            self.writes.push((
-                Key::Head(self.id.clone()),
-                Some(Record::Head(Box::new(self.head))),
-            ));
+            self.writes.push((Key::Head(self.id.clone()), Some(Record::Head(Box::new(self.head)))));
         }
-        Ok(Decision {
-            writes: self.writes,
-            outcome: Ok(outcome),
-            wake: self.wake,
-            then,
-            mismatches: self.mismatches,
-        })
+        Ok(Decision { writes: self.writes, outcome: Ok(outcome), wake: self.wake, then, mismatches: self.mismatches })
     }
 
     /// Coming to rest is followed by the next queued event, then by `desired-changed`.
     fn follows(&self) -> Result<Option<Command>, Stop> {
         let state = self.state()?;
         let changed = self.was.as_ref().is_none_or(|was| {
-            was.version != self.head.version
-                || was.generation != self.head.generation
-                || was.inbox != self.head.inbox
+            was.version != self.head.version || was.generation != self.head.generation || was.inbox != self.head.inbox
         });
-        let behind = self.head.generation > self.head.observed
-            && state.on.contains_key(&*crate::machine::DESIRED_CHANGED);
+        let behind =
+            self.head.generation > self.head.observed && state.on.contains_key(&*crate::machine::DESIRED_CHANGED);
         let more = self.head.inbox.length > 0 || behind;
         let rest = state.kind == crate::machine::StateKind::Rest;
-        Ok((rest && changed && more).then(|| Command {
-            by: Principal::host(),
-            verb: Verb::Continue(self.id.clone()),
-        }))
+        Ok((rest && changed && more).then(|| Command { by: Principal::host(), verb: Verb::Continue(self.id.clone()) }))
     }
 
     /// One index entry per entity: the earliest cause, rewritten only when it gets earlier.
     fn look_at(&mut self) {
         let parked = self.head.park.is_some();
         let lock = self.head.lock.as_ref();
-        let of_lock =
-            |time: fn(&Lock) -> Option<StoreTime>| lock.and_then(time).filter(|_| !parked);
-        let needed = [
-            self.head.deadline,
-            of_lock(|lock| lock.retry),
-            of_lock(|lock| lock.limit),
-        ]
-        .into_iter()
-        .flatten()
-        .min();
+        let of_lock = |time: fn(&Lock) -> Option<StoreTime>| lock.and_then(time).filter(|_| !parked);
+        let needed =
+            [self.head.deadline, of_lock(|lock| lock.retry), of_lock(|lock| lock.limit)].into_iter().flatten().min();
         self.head.due = match (needed, self.head.due) {
             (None, old) => old.filter(|_| lock.is_some()),
             (Some(needed), Some(old)) if old <= needed => Some(old),
@@ -600,20 +460,13 @@ impl<'a> Draft<'a> {
 
     /// Lets go of history that is older than the machine keeps it, a little with every sixteenth entry.
     fn trim(&mut self) -> Result<(), Stop> {
-        let grown = self
-            .was
-            .as_ref()
-            .is_some_and(|was| was.history.last != self.head.history.last);
+        let grown = self.was.as_ref().is_some_and(|was| was.history.last != self.head.history.last);
         if !grown || self.head.history.last % 16 != 0 {
             return Ok(());
         }
         let keep = self.revision.machine.limits.history_ms;
         for _ in 0..TRIM_MAX {
-            let key = Key::History(
-                self.id.clone(),
-                self.head.incarnation,
-                self.head.history.first,
-            );
+            let key = Key::History(self.id.clone(), self.head.incarnation, self.head.history.first);
             match self.given.view.get(&key)? {
                 Some(Record::Entry(entry)) if self.now().wall.since(entry.wall) > keep => {}
                 _ => break,

@@ -30,46 +30,25 @@ pub(super) fn due(given: &Given<'_>, entity: &EntityId) -> Result<Decision, Stop
         let limit = draft.state()?.deadline_ms.unwrap_or_default();
         draft.head.deadline = None;
         let reason = format!("{} was not left within {}", draft.head.state, Span(limit));
-        let failure = Failure {
-            permanent: false,
-            code: "deadline".to_owned(),
-            reason,
-            retry_after_ms: None,
-        };
-        let tag = Tag {
-            attempt: attempt.map(|open| (open.ordinal, open.token)),
-            ..Tag::default()
-        };
+        let failure = Failure { permanent: false, code: "deadline".to_owned(), reason, retry_after_ms: None };
+        let tag = Tag { attempt: attempt.map(|open| (open.ordinal, open.token)), ..Tag::default() };
         let path = path(&machine, &draft.head.state, false);
         draft.fail(&path, failure, "deadline", tag)?;
     } else if lock.as_ref().is_some_and(|lock| passed(lock.limit)) {
-        let limit = draft
-            .revision
-            .machine
-            .limits
-            .execution_ms
-            .unwrap_or_default();
+        let limit = draft.revision.machine.limits.execution_ms.unwrap_or_default();
         let reason = format!("running for more than {} (limits.execution)", Span(limit));
         draft.park("execution-limit", &reason, Tag::default());
     } else if lock.as_ref().is_some_and(|lock| passed(lock.retry)) {
         draft.begin();
         let open = draft.head.lock.as_ref().and_then(|lock| lock.attempt);
-        let tag = Tag {
-            attempt: open.map(|open| (open.ordinal, open.token)),
-            ..Tag::default()
-        };
+        let tag = Tag { attempt: open.map(|open| (open.ordinal, open.token)), ..Tag::default() };
         draft.record(What::Begun(BeginReason::Retry), tag);
     }
     draft.finish(Outcome::Nothing)
 }
 
 /// A timer's wall time has come.
-pub(super) fn fire(
-    given: &Given<'_>,
-    entity: &EntityId,
-    timer: &Name,
-    due: WallTime,
-) -> Result<Decision, Stop> {
+pub(super) fn fire(given: &Given<'_>, entity: &EntityId, timer: &Name, due: WallTime) -> Result<Decision, Stop> {
     let key = Key::Timer(due, entity.clone(), timer.clone());
     let Some(mut draft) = Draft::of(given, entity)? else {
         let indexed = given.view.get(&key)?.is_some();
@@ -77,17 +56,8 @@ pub(super) fn fire(
         decision.writes.extend(indexed.then_some((key, None)));
         return Ok(decision);
     };
-    let Some(place) = draft
-        .head
-        .timers
-        .iter()
-        .position(|set| set.name == *timer && set.due == due)
-    else {
-        draft.fact(
-            FactKind::StaleTimer,
-            format!("timer {timer} of {} is not of this visit", due.0),
-            Tag::default(),
-        );
+    let Some(place) = draft.head.timers.iter().position(|set| set.name == *timer && set.due == due) else {
+        draft.fact(FactKind::StaleTimer, format!("timer {timer} of {} is not of this visit", due.0), Tag::default());
         if given.view.get(&key)?.is_some() {
             draft.writes.push((key, None));
         }
@@ -99,53 +69,26 @@ pub(super) fn fire(
     // Nothing refuses below this line: the timer is used up.
     draft.head.timers.remove(place);
     draft.adopt()?;
-    let spec = draft
-        .state()?
-        .after
-        .iter()
-        .find(|spec| spec.name == *timer)
-        .cloned();
+    let spec = draft.state()?.after.iter().find(|spec| spec.name == *timer).cloned();
     let Some(spec) = spec else {
         return draft.finish(Outcome::Nothing);
     };
     let scope = draft.scope(None)?;
     let from = draft.head.state.clone();
     let joined = draft.head.lock.as_ref().map(|lock| lock.ordinal);
-    let cause = Cause {
-        kind: CauseKind::Timer,
-        name: timer.clone(),
-        id: None,
-        at: given.now.wall,
-        payload: false,
-    };
+    let cause = Cause { kind: CauseKind::Timer, name: timer.clone(), id: None, at: given.now.wall, payload: false };
     let made = match draft.choose(std::slice::from_ref(&spec.then), &scope) {
         Ok(one) => draft.make(&one, cause, scope)?,
         Err(refused) => Err(refused),
     };
     match made {
         Ok(()) => {
-            let begun = draft
-                .head
-                .lock
-                .as_ref()
-                .and_then(|lock| lock.attempt)
-                .filter(|open| open.token.get() == given.now.seq);
+            let begun =
+                draft.head.lock.as_ref().and_then(|lock| lock.attempt).filter(|open| open.token.get() == given.now.seq);
             let attempt = begun.map(|open| (open.ordinal, open.token));
-            draft.record(
-                What::Timer(timer.clone()),
-                Tag {
-                    from: Some(from),
-                    execution: joined,
-                    attempt,
-                    event: None,
-                },
-            );
+            draft.record(What::Timer(timer.clone()), Tag { from: Some(from), execution: joined, attempt, event: None });
         }
-        Err(refused) => draft.fact(
-            FactKind::NotAllowed,
-            format!("timer {timer}: {refused}"),
-            Tag::default(),
-        ),
+        Err(refused) => draft.fact(FactKind::NotAllowed, format!("timer {timer}: {refused}"), Tag::default()),
     }
     draft.finish(Outcome::Nothing)
 }

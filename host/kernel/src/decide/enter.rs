@@ -6,8 +6,7 @@ use crate::ids::Name;
 use crate::limits::{CONDITIONS_MAX, DOCUMENT_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::machine::{FailurePath, Machine, Move, StateKind};
 use crate::record::{
-    AnswerKind, Cause, CauseKind, Condition, Failure, Key, LastExecution, Lock, Park, Part, Record,
-    What,
+    AnswerKind, Cause, CauseKind, Condition, Failure, Key, LastExecution, Lock, Park, Part, Record, What,
 };
 use crate::rejection::{Code, Rejection};
 use crate::value::{Mutation, Root, Verdict};
@@ -32,12 +31,7 @@ pub(super) enum Ending {
 
 /// A rejection for a breach of a schema.
 pub(super) fn breach(code: Code, schema: &str, breach: &Breach) -> Rejection {
-    Rejection::new(
-        code,
-        format!("{schema}{}", breach.path),
-        &breach.expected,
-        &breach.got,
-    )
+    Rejection::new(code, format!("{schema}{}", breach.path), &breach.expected, &breach.got)
 }
 
 /// A document that is too large to store.
@@ -72,14 +66,8 @@ pub(super) fn mutate(
     if set.is_empty() {
         return Ok(());
     }
-    let mut data = documents
-        .data
-        .as_ref()
-        .map_or(serde_json::Value::Null, |doc| doc.value().clone());
-    let mut outputs = documents
-        .outputs
-        .as_ref()
-        .map_or(serde_json::Value::Null, |doc| doc.value().clone());
+    let mut data = documents.data.as_ref().map_or(serde_json::Value::Null, |doc| doc.value().clone());
+    let mut outputs = documents.outputs.as_ref().map_or(serde_json::Value::Null, |doc| doc.value().clone());
     let (mut data_changed, mut outputs_changed) = (false, false);
     for mutation in set {
         let (target, changed) = match mutation.field.root {
@@ -94,14 +82,9 @@ pub(super) fn mutate(
                 ));
             }
         };
-        mutation.apply(target, &scope.roots(now)).map_err(|why| {
-            Rejection::new(
-                Code::Invalid,
-                &mutation.field,
-                "a change that its value allows",
-                why,
-            )
-        })?;
+        mutation
+            .apply(target, &scope.roots(now))
+            .map_err(|why| Rejection::new(Code::Invalid, &mutation.field, "a change that its value allows", why))?;
         *changed = true;
     }
     if data_changed {
@@ -123,15 +106,8 @@ impl Draft<'_> {
     }
 
     /// Data and outputs against the schemas of the revision that judges.
-    pub(super) fn check(
-        &mut self,
-        documents: &Documents,
-        checked: Option<u64>,
-    ) -> Result<Option<Rejection>, Stop> {
-        let pairs = [
-            (Part::Data, Schema::Data, &documents.data),
-            (Part::Outputs, Schema::Outputs, &documents.outputs),
-        ];
+    pub(super) fn check(&mut self, documents: &Documents, checked: Option<u64>) -> Result<Option<Rejection>, Stop> {
+        let pairs = [(Part::Data, Schema::Data, &documents.data), (Part::Outputs, Schema::Outputs, &documents.outputs)];
         for (part, schema, doc) in pairs {
             let Some(doc) = doc else { continue };
             if self.doc(part)?.as_ref() == Some(doc) {
@@ -143,11 +119,7 @@ impl Draft<'_> {
             if checked == Some(self.head.revision) {
                 continue;
             }
-            if let Err(found) =
-                self.given
-                    .rules
-                    .check(&self.id.machine, self.head.revision, schema, doc)
-            {
+            if let Err(found) = self.given.rules.check(&self.id.machine, self.head.revision, schema, doc) {
                 return Ok(Some(breach(Code::Invalid, &schema.to_string(), &found)));
             }
         }
@@ -170,19 +142,13 @@ impl Draft<'_> {
                 Verdict::Fails { expected, got } => last = Some((expected, got)),
             }
         }
-        let (expected, got) =
-            last.unwrap_or_else(|| ("a move".to_owned(), "none declared".to_owned()));
+        let (expected, got) = last.unwrap_or_else(|| ("a move".to_owned(), "none declared".to_owned()));
         Err(Rejection::new(Code::Guard, &self.id, expected, got))
     }
 
     /// Makes a move of an event or timer: `set`, then the visit it enters, or the same one.
     /// Nothing is changed if it is refused.
-    pub(super) fn make(
-        &mut self,
-        one: &Move,
-        cause: Cause,
-        scope: Scope,
-    ) -> Result<Result<(), Rejection>, Stop> {
+    pub(super) fn make(&mut self, one: &Move, cause: Cause, scope: Scope) -> Result<Result<(), Rejection>, Stop> {
         let mut documents = scope.documents.clone();
         if let Err(refused) = mutate(&mut documents, &one.set, &scope, self.now()) {
             return Ok(Err(refused));
@@ -193,12 +159,7 @@ impl Draft<'_> {
         self.keep(documents)?;
         match &one.to {
             Some(to) => {
-                let entry = Entry {
-                    to: to.clone(),
-                    cause,
-                    payload: scope.event,
-                    ends: Ending::AsTheStateSays,
-                };
+                let entry = Entry { to: to.clone(), cause, payload: scope.event, ends: Ending::AsTheStateSays };
                 self.enter(entry)?;
             }
             None => {
@@ -224,16 +185,10 @@ impl Draft<'_> {
         self.adopt()?;
         let state = self.state()?;
         let by = entry.cause.clone();
-        self.head.cause = Cause {
-            payload: entry.payload.is_some(),
-            ..entry.cause
-        };
+        self.head.cause = Cause { payload: entry.payload.is_some(), ..entry.cause };
         self.overwrite_cause(entry.payload)?;
         for spec in &state.after {
-            self.head.timers.push(crate::record::Timer {
-                name: spec.name.clone(),
-                due: now.wall.plus(spec.wait_ms),
-            });
+            self.head.timers.push(crate::record::Timer { name: spec.name.clone(), due: now.wall.plus(spec.wait_ms) });
         }
         self.head.deadline = state.deadline_ms.map(|ms| now.store.plus(ms));
         match state.kind {
@@ -261,17 +216,10 @@ impl Draft<'_> {
     fn work(&mut self, cause: &Cause, runs: bool) {
         let now = self.now();
         let limits = self.revision.machine.limits.clone();
-        let chained = matches!(
-            cause.kind,
-            CauseKind::Transition | CauseKind::Failure | CauseKind::Deadline
-        );
+        let chained = matches!(cause.kind, CauseKind::Transition | CauseKind::Failure | CauseKind::Deadline);
         let lock = match self.head.lock.take() {
             Some(lock) => Lock {
-                chain: if runs && chained {
-                    lock.chain.saturating_add(1)
-                } else {
-                    0
-                },
+                chain: if runs && chained { lock.chain.saturating_add(1) } else { 0 },
                 progress: now.wall,
                 saves: 0,
                 base: self.head.version,
@@ -310,15 +258,9 @@ impl Draft<'_> {
             return;
         }
         if chain >= limits.transitions {
-            let reason = format!(
-                "{chain} transitions in a row without a wait (limits.transitions = {})",
-                limits.transitions
-            );
-            self.head.park = Some(Park {
-                code: "runaway".to_owned(),
-                reason,
-                since: now.wall,
-            });
+            let reason =
+                format!("{chain} transitions in a row without a wait (limits.transitions = {})", limits.transitions);
+            self.head.park = Some(Park { code: "runaway".to_owned(), reason, since: now.wall });
             self.wake.push(Wake::Settled(self.id.clone()));
             return;
         }
@@ -372,11 +314,7 @@ impl Draft<'_> {
                 kind: KIND.to_owned(),
                 status: "failed".to_owned(),
                 reason: failure.code,
-                message: format!(
-                    "{}: {}",
-                    self.head.execution(&self.id, ordinal),
-                    failure.reason
-                ),
+                message: format!("{}: {}", self.head.execution(&self.id, ordinal), failure.reason),
                 since: self.now().wall,
             });
         }
@@ -385,10 +323,7 @@ impl Draft<'_> {
     }
 
     /// Merges what a step publishes. The host's own conditions are not a step's to write.
-    pub(super) fn publish(
-        &mut self,
-        published: &[Condition],
-    ) -> Result<Result<(), Rejection>, Stop> {
+    pub(super) fn publish(&mut self, published: &[Condition]) -> Result<Result<(), Rejection>, Stop> {
         if published.is_empty() {
             return Ok(Ok(()));
         }
@@ -402,10 +337,8 @@ impl Draft<'_> {
                     format!("{:?}", one.kind),
                 )));
             }
-            let since = conditions
-                .iter()
-                .find(|old| old.kind == one.kind && old.status == one.status)
-                .map(|old| old.since);
+            let since =
+                conditions.iter().find(|old| old.kind == one.kind && old.status == one.status).map(|old| old.since);
             conditions.retain(|old| old.kind != one.kind);
             conditions.push(Condition {
                 kind: cut(&one.kind),
@@ -428,13 +361,7 @@ impl Draft<'_> {
     }
 
     /// Takes the declared way after a failure; parks if there is none, or if it cannot be taken.
-    pub(super) fn fail(
-        &mut self,
-        path: &FailurePath,
-        failure: Failure,
-        code: &str,
-        tag: Tag,
-    ) -> Result<(), Stop> {
+    pub(super) fn fail(&mut self, path: &FailurePath, failure: Failure, code: &str, tag: Tag) -> Result<(), Stop> {
         let (to, set) = match path {
             FailurePath::Park => {
                 self.park(code, &format!("{}: {}", failure.code, failure.reason), tag);
@@ -457,43 +384,18 @@ impl Draft<'_> {
         if let Some(refused) = refused {
             self.park(
                 "failure-path",
-                &format!(
-                    "{}: {}; its failure path: {refused}",
-                    failure.code, failure.reason
-                ),
+                &format!("{}: {}; its failure path: {refused}", failure.code, failure.reason),
                 tag,
             );
             return Ok(());
         }
         self.keep(documents)?;
-        let kind = if failure.code == "deadline" {
-            CauseKind::Deadline
-        } else {
-            CauseKind::Failure
-        };
-        let cause = Cause {
-            kind,
-            name: self.head.state.clone(),
-            id: None,
-            at: self.now().wall,
-            payload: false,
-        };
+        let kind = if failure.code == "deadline" { CauseKind::Deadline } else { CauseKind::Failure };
+        let cause = Cause { kind, name: self.head.state.clone(), id: None, at: self.now().wall, payload: false };
         let from = self.head.state.clone();
         let execution = self.head.lock.as_ref().map(|lock| lock.ordinal);
-        self.enter(Entry {
-            to: to.clone(),
-            cause,
-            payload: scope.event,
-            ends: Ending::Failed(failure.clone()),
-        })?;
-        self.record(
-            What::FailurePath(failure),
-            Tag {
-                from: Some(from),
-                execution,
-                ..tag
-            },
-        );
+        self.enter(Entry { to: to.clone(), cause, payload: scope.event, ends: Ending::Failed(failure.clone()) })?;
+        self.record(What::FailurePath(failure), Tag { from: Some(from), execution, ..tag });
         Ok(())
     }
 
@@ -505,11 +407,7 @@ impl Draft<'_> {
             lock.limit = None;
         }
         let (code, reason) = (code.to_owned(), cut(reason));
-        self.head.park = Some(Park {
-            code: code.clone(),
-            reason: reason.clone(),
-            since: self.now().wall,
-        });
+        self.head.park = Some(Park { code: code.clone(), reason: reason.clone(), since: self.now().wall });
         self.wake.push(Wake::Settled(self.id.clone()));
         self.record(What::Parked(code, reason), tag);
     }
@@ -519,10 +417,7 @@ impl Draft<'_> {
         if self.head.inbox.length == 0 {
             return Ok(());
         }
-        let waiting = self
-            .given
-            .view
-            .scan(&Span::Inbox(self.id.clone()), usize::MAX)?;
+        let waiting = self.given.view.scan(&Span::Inbox(self.id.clone()), usize::MAX)?;
         for (key, record) in waiting {
             if let Record::Queued(event) = record {
                 let refused = Rejection::new(
@@ -570,10 +465,6 @@ impl Draft<'_> {
 /// The failure path of a state that applies.
 pub(super) fn path(machine: &Machine, state: &Name, permanent: bool) -> FailurePath {
     machine.state(state).map_or(FailurePath::Park, |state| {
-        if permanent {
-            state.on_permanent.clone()
-        } else {
-            state.on_exhausted.clone()
-        }
+        if permanent { state.on_permanent.clone() } else { state.on_exhausted.clone() }
     })
 }

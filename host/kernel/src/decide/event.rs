@@ -9,8 +9,7 @@ use crate::ids::{EntityId, EventId, Name, nearest};
 use crate::limits::{BUSY_RETRY_MS, INBOX_MAX};
 use crate::machine::{DESIRED_CHANGED, Machine, OnBusy, StateKind};
 use crate::record::{
-    Answer, AnswerKind, Cause, CauseKind, Dedup, Expect, Expires, FactKind, Key, Queued, Record,
-    What,
+    Answer, AnswerKind, Cause, CauseKind, Dedup, Expect, Expires, FactKind, Key, Queued, Record, What,
 };
 use crate::rejection::{Code, Rejection};
 use crate::time::Span;
@@ -18,11 +17,7 @@ use crate::view::{Decision, Event, Schema, Stop};
 use serde_json::json;
 
 /// Delivers a client's event.
-pub(super) fn deliver(
-    given: &Given<'_>,
-    entity: &EntityId,
-    event: &Event,
-) -> Result<Decision, Stop> {
+pub(super) fn deliver(given: &Given<'_>, entity: &EntityId, event: &Event) -> Result<Decision, Stop> {
     let Some(record) = given.machine(&entity.machine)? else {
         return Ok(Decision::refused(no_machine(&entity.machine)));
     };
@@ -50,10 +45,7 @@ pub(super) fn deliver(
             if known.digest != digest {
                 return Ok(Decision::refused(id_reused(entity, &event.id)));
             }
-            return Ok(Decision::plain(Outcome::Answered {
-                answer: Box::new(known.answer),
-                replayed: true,
-            }));
+            return Ok(Decision::plain(Outcome::Answered { answer: Box::new(known.answer), replayed: true }));
         }
     }
     let judged = receive(&mut draft, event)?;
@@ -63,25 +55,15 @@ pub(super) fn deliver(
     };
     // Nothing refuses below this line: the answer is remembered, a late one too.
     remember(&mut draft, event, digest, &answer);
-    draft.finish(Outcome::Answered {
-        answer: Box::new(answer),
-        replayed: false,
-    })
+    draft.finish(Outcome::Answered { answer: Box::new(answer), replayed: false })
 }
 
 /// Whether an event is one of the machine's, and its payload keeps to its schema.
-pub(super) fn malformed(
-    given: &Given<'_>,
-    machine: &Machine,
-    revision: u64,
-    event: &Event,
-) -> Option<Rejection> {
+pub(super) fn malformed(given: &Given<'_>, machine: &Machine, revision: u64, event: &Event) -> Option<Rejection> {
     let Some(spec) = machine.events.get(&event.name) else {
         let names: Vec<&str> = machine.events.keys().map(Name::as_str).collect();
         let hint = nearest(event.name.as_str(), names.iter().copied());
-        let hint = hint
-            .map(|near| format!(" (did you mean {near}?)"))
-            .unwrap_or_default();
+        let hint = hint.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
         let expected = if names.is_empty() {
             "no event: this machine takes none".to_owned()
         } else {
@@ -94,11 +76,7 @@ pub(super) fn malformed(
             format!("{}{hint}", event.name),
         ));
     };
-    if let Some(refused) = event
-        .payload
-        .as_ref()
-        .and_then(|payload| oversize("payload", payload))
-    {
+    if let Some(refused) = event.payload.as_ref().and_then(|payload| oversize("payload", payload)) {
         return Some(refused);
     }
     if event.checked == Some(revision) || spec.schema.is_none() {
@@ -106,36 +84,18 @@ pub(super) fn malformed(
     }
     let empty = Doc::new(serde_json::Value::Null);
     let payload = event.payload.as_ref().unwrap_or(&empty);
-    let found = given
-        .rules
-        .check(&machine.name, revision, Schema::Event(&event.name), payload)
-        .err()?;
-    Some(breach(
-        Code::Invalid,
-        &format!("event.{}", event.name),
-        &found,
-    ))
+    let found = given.rules.check(&machine.name, revision, Schema::Event(&event.name), payload).err()?;
+    Some(breach(Code::Invalid, &format!("event.{}", event.name), &found))
 }
 
 /// A first event whose id an earlier incarnation used up.
-pub(super) fn used_before(
-    given: &Given<'_>,
-    entity: &EntityId,
-    event: &Event,
-) -> Result<Option<Rejection>, Stop> {
-    let known = given
-        .view
-        .get(&Key::Dedup(entity.clone(), event.id.clone()))?;
+pub(super) fn used_before(given: &Given<'_>, entity: &EntityId, event: &Event) -> Result<Option<Rejection>, Stop> {
+    let known = given.view.get(&Key::Dedup(entity.clone(), event.id.clone()))?;
     let Some(Record::Dedup(known)) = known else {
         return Ok(None);
     };
     Ok((known.until > given.now.store).then(|| {
-        Rejection::new(
-            Code::IdReused,
-            entity,
-            "an event id that no earlier entity of this key used",
-            &event.id,
-        )
+        Rejection::new(Code::IdReused, entity, "an event id that no earlier entity of this key used", &event.id)
     }))
 }
 
@@ -149,53 +109,28 @@ fn id_reused(entity: &EntityId, id: &EventId) -> Rejection {
 }
 
 pub(super) fn digest(name: &Name, payload: Option<&Doc>) -> Digest {
-    Digest::of(&[
-        name.as_str().as_bytes(),
-        payload.map_or("", Doc::text).as_bytes(),
-    ])
+    Digest::of(&[name.as_str().as_bytes(), payload.map_or("", Doc::text).as_bytes()])
 }
 
 /// Decides an event on the draft: accepted, queued, or late; else why not. Facts are recorded.
-pub(super) fn receive(
-    draft: &mut Draft<'_>,
-    event: &Event,
-) -> Result<Result<Answer, Rejection>, Stop> {
-    let tag = || Tag {
-        event: Some(event.id.clone()),
-        ..Tag::default()
-    };
+pub(super) fn receive(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Answer, Rejection>, Stop> {
+    let tag = || Tag { event: Some(event.id.clone()), ..Tag::default() };
     if let Some(refused) = late(draft, &event.expect)? {
         draft.fact(FactKind::Late, format!("{}: {refused}", event.name), tag());
-        return Ok(Ok(answer(
-            draft,
-            AnswerKind::Late,
-            &event.id,
-            None,
-            Some(refused),
-        )));
+        return Ok(Ok(answer(draft, AnswerKind::Late, &event.id, None, Some(refused))));
     }
     if let Some(refused) = changed(draft, &event.expect) {
         return Ok(Err(refused));
     }
     let state = draft.state()?;
     if state.kind == StateKind::Working && !state.on.contains_key(&event.name) {
-        let queues = draft
-            .machine()
-            .events
-            .get(&event.name)
-            .is_some_and(|spec| spec.on_busy == OnBusy::Queue);
+        let queues = draft.machine().events.get(&event.name).is_some_and(|spec| spec.on_busy == OnBusy::Queue);
         if !queues {
             return Ok(Err(busy(draft)?));
         }
         if draft.head.inbox.length >= INBOX_MAX {
             let expected = format!("at most {INBOX_MAX} waiting events (inbox_max)");
-            return Ok(Err(Rejection::new(
-                Code::Limit,
-                &draft.id,
-                expected,
-                "one more",
-            )
-            .retry_after(BUSY_RETRY_MS)));
+            return Ok(Err(Rejection::new(Code::Limit, &draft.id, expected, "one more").retry_after(BUSY_RETRY_MS)));
         }
         return Ok(Ok(enqueue(draft, event)));
     }
@@ -208,33 +143,15 @@ pub(super) fn receive(
         return Ok(Err(refused));
     }
     let execution = joined.or(draft.head.lock.as_ref().map(|lock| lock.ordinal));
-    draft.record(
-        What::Event(event.name.clone()),
-        taken_tag(draft, from, joined, event.id.clone()),
-    );
-    Ok(Ok(answer(
-        draft,
-        AnswerKind::Accepted,
-        &event.id,
-        execution,
-        None,
-    )))
+    draft.record(What::Event(event.name.clone()), taken_tag(draft, from, joined, event.id.clone()));
+    Ok(Ok(answer(draft, AnswerKind::Accepted, &event.id, execution, None)))
 }
 
 /// The tag of an event that was taken: with the attempt it began, if it began one.
 fn taken_tag(draft: &Draft<'_>, from: Name, joined: Option<u64>, id: EventId) -> Tag {
-    let begun = draft
-        .head
-        .lock
-        .as_ref()
-        .and_then(|lock| lock.attempt)
-        .filter(|open| open.token.get() == draft.now().seq);
-    Tag {
-        from: Some(from),
-        execution: joined,
-        attempt: begun.map(|open| (open.ordinal, open.token)),
-        event: Some(id),
-    }
+    let begun =
+        draft.head.lock.as_ref().and_then(|lock| lock.attempt).filter(|open| open.token.get() == draft.now().seq);
+    Tag { from: Some(from), execution: joined, attempt: begun.map(|open| (open.ordinal, open.token)), event: Some(id) }
 }
 
 fn answer(
@@ -260,28 +177,15 @@ fn late(draft: &Draft<'_>, expect: &Expect) -> Result<Option<Rejection>, Stop> {
     let head = &draft.head;
     let checks = [
         ("incarnation", expect.incarnation, head.incarnation.get()),
-        (
-            "execution",
-            expect.execution,
-            head.lock.as_ref().map_or(0, |lock| lock.ordinal),
-        ),
+        ("execution", expect.execution, head.lock.as_ref().map_or(0, |lock| lock.ordinal)),
         ("visit", expect.visit, head.visit.get()),
         ("generation", expect.generation, head.generation),
     ];
     for (name, expected, got) in checks {
         if expected.is_some_and(|expected| expected != got) {
             let expected = expected.unwrap_or_default();
-            let got = if name == "execution" && got == 0 {
-                "none running".to_owned()
-            } else {
-                format!("{name} {got}")
-            };
-            return Ok(Some(Rejection::new(
-                Code::Late,
-                &draft.id,
-                format!("{name} {expected}"),
-                got,
-            )));
+            let got = if name == "execution" && got == 0 { "none running".to_owned() } else { format!("{name} {got}") };
+            return Ok(Some(Rejection::new(Code::Late, &draft.id, format!("{name} {expected}"), got)));
         }
     }
     if draft.state()?.kind.is_final() {
@@ -298,36 +202,19 @@ fn late(draft: &Draft<'_>, expect: &Expect) -> Result<Option<Rejection>, Stop> {
 fn changed(draft: &Draft<'_>, expect: &Expect) -> Option<Rejection> {
     let got = draft.head.version.get();
     let expected = expect.version.filter(|expected| *expected != got)?;
-    Some(Rejection::new(
-        Code::Conflict,
-        &draft.id,
-        format!("version {expected}"),
-        format!("version {got}"),
-    ))
+    Some(Rejection::new(Code::Conflict, &draft.id, format!("version {expected}"), format!("version {got}")))
 }
 
 /// Takes an event in the state the entity is in: declared, guarded, made.
 fn take(draft: &mut Draft<'_>, event: &Event) -> Result<Result<(), Rejection>, Stop> {
     let state = draft.state()?;
     let Some(moves) = state.on.get(&event.name).filter(|moves| !moves.is_empty()) else {
-        let names: Vec<&str> = state
-            .on
-            .keys()
-            .map(Name::as_str)
-            .filter(|name| *name != DESIRED_CHANGED.as_str())
-            .collect();
-        let expected = if names.is_empty() {
-            "no event in this state".to_owned()
-        } else {
-            format!("one of {}", names.join(", "))
-        };
+        let names: Vec<&str> =
+            state.on.keys().map(Name::as_str).filter(|name| *name != DESIRED_CHANGED.as_str()).collect();
+        let expected =
+            if names.is_empty() { "no event in this state".to_owned() } else { format!("one of {}", names.join(", ")) };
         let got = format!("{} in {}", event.name, draft.head.state);
-        return Ok(Err(Rejection::new(
-            Code::NotAllowed,
-            &draft.id,
-            expected,
-            got,
-        )));
+        return Ok(Err(Rejection::new(Code::NotAllowed, &draft.id, expected, got)));
     };
     let scope = draft.scope(event.payload.clone())?;
     let one = match draft.choose(moves, &scope) {
@@ -356,17 +243,8 @@ fn enqueue(draft: &mut Draft<'_>, event: &Event) -> Answer {
         by: draft.given.by.clone(),
         expect: event.expect,
     };
-    draft.writes.push((
-        Key::Inbox(draft.id.clone(), place),
-        Some(Record::Queued(queued)),
-    ));
-    draft.record(
-        What::Queued(event.name.clone()),
-        Tag {
-            event: Some(event.id.clone()),
-            ..Tag::default()
-        },
-    );
+    draft.writes.push((Key::Inbox(draft.id.clone(), place), Some(Record::Queued(queued))));
+    draft.record(What::Queued(event.name.clone()), Tag { event: Some(event.id.clone()), ..Tag::default() });
     answer(draft, AnswerKind::Queued, &event.id, None, None)
 }
 
@@ -377,35 +255,16 @@ pub(super) fn remember(draft: &mut Draft<'_>, event: &Event, digest: Digest, ans
     };
     let until = draft.now().store.plus(window_ms);
     let expiry = draft.expiry(until);
-    let dedup = Dedup {
-        digest,
-        answer: answer.clone(),
-        window_ms,
-        until,
-    };
-    draft.writes.push((
-        Key::Dedup(draft.id.clone(), event.id.clone()),
-        Some(Record::Dedup(dedup)),
-    ));
-    draft.writes.push((
-        expiry,
-        Some(Record::Expires(Expires::Dedup(
-            draft.id.clone(),
-            event.id.clone(),
-        ))),
-    ));
+    let dedup = Dedup { digest, answer: answer.clone(), window_ms, until };
+    draft.writes.push((Key::Dedup(draft.id.clone(), event.id.clone()), Some(Record::Dedup(dedup))));
+    draft.writes.push((expiry, Some(Record::Expires(Expires::Dedup(draft.id.clone(), event.id.clone())))));
 }
 
 /// Who holds the lock, since when, what it waits for, the longest it can take, and whether to retry.
 pub(super) fn busy(draft: &Draft<'_>) -> Result<Rejection, Stop> {
     let (head, now) = (&draft.head, draft.now());
     let Some(lock) = &head.lock else {
-        return Ok(Rejection::new(
-            Code::Busy,
-            &draft.id,
-            "unlocked",
-            format!("{} without a lock", head.state),
-        ));
+        return Ok(Rejection::new(Code::Busy, &draft.id, "unlocked", format!("{} without a lock", head.state)));
     };
     let state = draft.state()?;
     let timer = head.timers.iter().map(|timer| timer.due).min();
@@ -414,15 +273,11 @@ pub(super) fn busy(draft: &Draft<'_>) -> Result<Rejection, Stop> {
         (None, Some(open), ..) => (format!("attempt {}", open.ordinal), Some(BUSY_RETRY_MS)),
         (None, None, Some(at), _) => {
             let wait = at.since(now.store);
-            (
-                format!("back-off, next attempt in {}", Span(wait)),
-                Some(wait.saturating_add(BUSY_RETRY_MS)),
-            )
+            (format!("back-off, next attempt in {}", Span(wait)), Some(wait.saturating_add(BUSY_RETRY_MS)))
         }
-        (None, None, None, Some(due)) => (
-            "waiting for a timer".to_owned(),
-            Some(due.since(now.wall).max(BUSY_RETRY_MS)),
-        ),
+        (None, None, None, Some(due)) => {
+            ("waiting for a timer".to_owned(), Some(due.since(now.wall).max(BUSY_RETRY_MS)))
+        }
         (None, None, None, None) => ("waiting for an event".to_owned(), Some(state.idle_ms)),
     };
     let deadline = head.deadline.map(|at| now.wall.plus(at.since(now.store)));
@@ -432,12 +287,7 @@ pub(super) fn busy(draft: &Draft<'_>) -> Result<Rejection, Stop> {
     };
     let id = head.execution(&draft.id, lock.ordinal);
     let held = now.wall.since(lock.since);
-    let got = format!(
-        "locked by {id} for {}, {}, {waits} (started by {})",
-        Span(held),
-        head.state,
-        lock.started_by
-    );
+    let got = format!("locked by {id} for {}, {}, {waits} (started by {})", Span(held), head.state, lock.started_by);
     let rejection = Rejection::new(Code::Busy, &draft.id, "unlocked", got).with_detail(json!({
         "execution": id.to_string(),
         "started_by": lock.started_by.as_str(),
@@ -466,11 +316,7 @@ pub(super) fn next(given: &Given<'_>, entity: &EntityId) -> Result<Decision, Sto
         return Ok(Decision::plain(Outcome::Nothing));
     }
     if draft.head.inbox.length > 0 {
-        let place = draft
-            .head
-            .inbox
-            .next
-            .saturating_sub(u64::from(draft.head.inbox.length));
+        let place = draft.head.inbox.next.saturating_sub(u64::from(draft.head.inbox.length));
         let key = Key::Inbox(entity.clone(), place);
         draft.head.inbox.length = draft.head.inbox.length.saturating_sub(1);
         let queued = match given.view.get(&key)? {
@@ -484,13 +330,8 @@ pub(super) fn next(given: &Given<'_>, entity: &EntityId) -> Result<Decision, Sto
 }
 
 fn take_queued(mut draft: Draft<'_>, queued: Queued) -> Result<Decision, Stop> {
-    let event = Event {
-        id: queued.id,
-        name: queued.name,
-        payload: queued.payload,
-        expect: queued.expect,
-        checked: None,
-    };
+    let event =
+        Event { id: queued.id, name: queued.name, payload: queued.payload, expect: queued.expect, checked: None };
     let from = draft.head.state.clone();
     let refused = match late(&draft, &event.expect)?.or_else(|| changed(&draft, &event.expect)) {
         Some(refused) => Some(refused),
@@ -504,14 +345,8 @@ fn take_queued(mut draft: Draft<'_>, queued: Queued) -> Result<Decision, Stop> {
             draft.turn_answer(&event.id, AnswerKind::Accepted, execution, None)?;
         }
         Some(refused) => {
-            let tag = Tag {
-                event: Some(event.id.clone()),
-                ..Tag::default()
-            };
-            draft.record(
-                What::Refused(event.name.clone(), Box::new(refused.clone())),
-                tag,
-            );
+            let tag = Tag { event: Some(event.id.clone()), ..Tag::default() };
+            draft.record(What::Refused(event.name.clone(), Box::new(refused.clone())), tag);
             draft.turn_answer(&event.id, AnswerKind::Refused, None, Some(refused))?;
         }
     }
@@ -544,11 +379,7 @@ fn desired_changed(mut draft: Draft<'_>) -> Result<Decision, Stop> {
         draft.head.observed = draft.head.generation;
     }
     let begun = draft.head.lock.as_ref().and_then(|lock| lock.attempt);
-    let tag = Tag {
-        from: Some(from),
-        attempt: begun.map(|open| (open.ordinal, open.token)),
-        ..Tag::default()
-    };
+    let tag = Tag { from: Some(from), attempt: begun.map(|open| (open.ordinal, open.token)), ..Tag::default() };
     draft.record(What::DesiredChanged, tag);
     draft.finish(Outcome::Nothing)
 }

@@ -26,30 +26,15 @@ use draft::{Draft, Given};
 ///
 /// # Errors
 /// [`Stop`] only if the store cannot answer or contradicts itself. A refusal is an outcome.
-pub fn decide(
-    view: &dyn View,
-    rules: &dyn Rules,
-    now: Now,
-    command: &Command,
-) -> Result<Decision, Stop> {
-    let given = Given {
-        view,
-        rules,
-        now,
-        by: &command.by,
-    };
+pub fn decide(view: &dyn View, rules: &dyn Rules, now: Now, command: &Command) -> Result<Decision, Stop> {
+    let given = Given { view, rules, now, by: &command.by };
     match &command.verb {
         Verb::OpenSession { nonce, secret } => session::open(&given, nonce, secret),
         Verb::CloseSession => session::close(&given),
         Verb::Deploy(deploy) => deploy::deploy(&given, deploy),
         Verb::Rollback { machine, to } => deploy::rollback(&given, machine, *to),
         Verb::Create(create) => create::create(&given, create),
-        Verb::Apply {
-            entity,
-            desired,
-            expect,
-            checked,
-        } => operate::apply(&given, entity, desired, *expect, *checked),
+        Verb::Apply { entity, desired, expect, checked } => operate::apply(&given, entity, desired, *expect, *checked),
         Verb::Delete(entity) => operate::delete(&given, entity),
         Verb::Kill { entity, reason } => operate::kill(&given, entity, reason),
         Verb::Unpark(entity) => operate::unpark(&given, entity),
@@ -62,11 +47,7 @@ pub fn decide(
         Verb::Recover(entity) => session::recover(&given, entity),
         Verb::Continue(entity) => event::next(&given, entity),
         Verb::Sweep => session::sweep(&given),
-        Verb::Audit {
-            entity,
-            found,
-            abandoned,
-        } => audit::audit(&given, entity, found, *abandoned),
+        Verb::Audit { entity, found, abandoned } => audit::audit(&given, entity, found, *abandoned),
     }
 }
 
@@ -75,19 +56,9 @@ pub fn decide(
 ///
 /// # Errors
 /// [`Stop`] if the store cannot answer.
-pub fn start(
-    view: &dyn View,
-    rules: &dyn Rules,
-    now: Now,
-    entity: &EntityId,
-) -> Result<Option<Start>, Stop> {
+pub fn start(view: &dyn View, rules: &dyn Rules, now: Now, entity: &EntityId) -> Result<Option<Start>, Stop> {
     let by = crate::ids::Principal::host();
-    let given = Given {
-        view,
-        rules,
-        now,
-        by: &by,
-    };
+    let given = Given { view, rules, now, by: &by };
     match Draft::of(&given, entity)? {
         Some(mut draft) => draft.start(),
         None => Ok(None),
@@ -96,23 +67,11 @@ pub fn start(
 
 impl Decision {
     fn refused(rejection: Rejection) -> Self {
-        Self {
-            writes: Vec::new(),
-            outcome: Err(rejection),
-            wake: Vec::new(),
-            then: None,
-            mismatches: 0,
-        }
+        Self { writes: Vec::new(), outcome: Err(rejection), wake: Vec::new(), then: None, mismatches: 0 }
     }
 
     fn plain(outcome: Outcome) -> Self {
-        Self {
-            writes: Vec::new(),
-            outcome: Ok(outcome),
-            wake: Vec::new(),
-            then: None,
-            mismatches: 0,
-        }
+        Self { writes: Vec::new(), outcome: Ok(outcome), wake: Vec::new(), then: None, mismatches: 0 }
     }
 }
 
@@ -122,12 +81,7 @@ fn no_entity(entity: &EntityId) -> Rejection {
 
 /// A machine that is not there, with the nearest hint a kernel without a list of machines can give.
 fn no_machine(name: &crate::ids::MachineName) -> Rejection {
-    Rejection::new(
-        Code::NotFound,
-        name,
-        "a deployed machine",
-        "none with this name",
-    )
+    Rejection::new(Code::NotFound, name, "a deployed machine", "none with this name")
 }
 
 fn corrupt(key: &Key, why: &str) -> Stop {

@@ -28,12 +28,7 @@ pub(super) fn apply(
     };
     draft.adopt()?;
     if checked != Some(draft.head.revision) {
-        if let Err(found) = given.rules.check(
-            &entity.machine,
-            draft.head.revision,
-            Schema::Desired,
-            desired,
-        ) {
+        if let Err(found) = given.rules.check(&entity.machine, draft.head.revision, Schema::Desired, desired) {
             return draft.refuse(breach(Code::Invalid, "desired", &found));
         }
     }
@@ -48,36 +43,21 @@ pub(super) fn apply(
         return draft.refuse(refused);
     }
     if draft.state()?.kind.is_final() {
-        let refused = Rejection::new(
-            Code::Final,
-            entity,
-            "an entity that is not final",
-            format!("{} (final)", draft.head.state),
-        );
+        let refused =
+            Rejection::new(Code::Final, entity, "an entity that is not final", format!("{} (final)", draft.head.state));
         return draft.refuse(refused);
     }
     let same = draft.doc(Part::Desired)?.as_ref() == Some(desired);
-    let repeated =
-        expect.is_none_or(|expect| expect == generation || expect.saturating_add(1) == generation);
+    let repeated = expect.is_none_or(|expect| expect == generation || expect.saturating_add(1) == generation);
     if same && repeated && generation > 0 {
         return Ok(Decision::plain(Outcome::Applied { generation }));
     }
     if expect.is_some_and(|expect| expect != generation) {
         let expected = format!("generation {}", expect.unwrap_or_default());
-        return draft.refuse(Rejection::new(
-            Code::Conflict,
-            entity,
-            expected,
-            format!("generation {generation}"),
-        ));
+        return draft.refuse(Rejection::new(Code::Conflict, entity, expected, format!("generation {generation}")));
     }
     // Nothing refuses below this line.
-    if draft
-        .head
-        .lock
-        .as_ref()
-        .is_some_and(|lock| lock.generation == generation)
-    {
+    if draft.head.lock.as_ref().is_some_and(|lock| lock.generation == generation) {
         let held = draft.doc(Part::Desired)?;
         draft.put(Part::Held, held)?;
     }
@@ -105,32 +85,14 @@ pub(super) fn delete(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
     draft.head.deadline = None;
     draft.record(What::Deleted, Tag::default());
     let head = draft.head.clone();
-    let until = given
-        .now
-        .store
-        .plus(draft.revision.machine.limits.history_ms);
+    let until = given.now.store.plus(draft.revision.machine.limits.history_ms);
     let expiry = draft.expiry(until);
-    let expires = Expires::History(
-        entity.clone(),
-        head.incarnation,
-        head.history.first,
-        head.history.last,
-    );
-    let mut decision = Decision::plain(Outcome::Now {
-        version: head.version,
-        state: head.state,
-        changed: true,
-    });
+    let expires = Expires::History(entity.clone(), head.incarnation, head.history.first, head.history.last);
+    let mut decision = Decision::plain(Outcome::Now { version: head.version, state: head.state, changed: true });
     decision.writes = std::mem::take(&mut draft.writes);
-    decision
-        .writes
-        .push((expiry, Some(Record::Expires(expires))));
-    decision
-        .writes
-        .extend(index.into_iter().map(|key| (key, None)));
-    decision
-        .writes
-        .extend(Part::ALL.map(|part| (Key::Part(entity.clone(), part), None)));
+    decision.writes.push((expiry, Some(Record::Expires(expires))));
+    decision.writes.extend(index.into_iter().map(|key| (key, None)));
+    decision.writes.extend(Part::ALL.map(|part| (Key::Part(entity.clone(), part), None)));
     decision.writes.push((Key::Head(entity.clone()), None));
     Ok(decision)
 }
@@ -141,57 +103,20 @@ pub(super) fn kill(given: &Given<'_>, entity: &EntityId, reason: &str) -> Result
         return Ok(Decision::refused(no_entity(entity)));
     };
     if draft.state()?.kind.is_final() {
-        let outcome = Outcome::Now {
-            version: draft.head.version,
-            state: draft.head.state.clone(),
-            changed: false,
-        };
+        let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: false };
         return Ok(Decision::plain(outcome));
     }
     // Nothing refuses below this line.
     let reason = cut(reason);
     let from = draft.head.state.clone();
     let execution = draft.head.lock.as_ref().map(|lock| lock.ordinal);
-    let attempt = draft
-        .head
-        .lock
-        .as_ref()
-        .and_then(|lock| lock.attempt)
-        .map(|open| (open.ordinal, open.token));
+    let attempt = draft.head.lock.as_ref().and_then(|lock| lock.attempt).map(|open| (open.ordinal, open.token));
     draft.fence("killed");
-    let cause = Cause {
-        kind: CauseKind::Operator,
-        name: KILLED.clone(),
-        id: None,
-        at: given.now.wall,
-        payload: false,
-    };
-    let failure = Failure {
-        permanent: true,
-        code: "killed".to_owned(),
-        reason: reason.clone(),
-        retry_after_ms: None,
-    };
-    draft.enter(Entry {
-        to: KILLED.clone(),
-        cause,
-        payload: None,
-        ends: Ending::Failed(failure),
-    })?;
-    draft.record(
-        What::Killed(reason),
-        Tag {
-            from: Some(from),
-            execution,
-            attempt,
-            event: None,
-        },
-    );
-    let outcome = Outcome::Now {
-        version: draft.head.version,
-        state: draft.head.state.clone(),
-        changed: true,
-    };
+    let cause = Cause { kind: CauseKind::Operator, name: KILLED.clone(), id: None, at: given.now.wall, payload: false };
+    let failure = Failure { permanent: true, code: "killed".to_owned(), reason: reason.clone(), retry_after_ms: None };
+    draft.enter(Entry { to: KILLED.clone(), cause, payload: None, ends: Ending::Failed(failure) })?;
+    draft.record(What::Killed(reason), Tag { from: Some(from), execution, attempt, event: None });
+    let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: true };
     draft.finish(outcome)
 }
 
@@ -201,23 +126,14 @@ pub(super) fn unpark(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
         return Ok(Decision::refused(no_entity(entity)));
     };
     if draft.head.park.is_none() {
-        let outcome = Outcome::Now {
-            version: draft.head.version,
-            state: draft.head.state.clone(),
-            changed: false,
-        };
+        let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: false };
         return Ok(Decision::plain(outcome));
     }
     // Nothing refuses below this line.
     draft.adopt()?;
     draft.head.park = None;
     let state = draft.state()?;
-    let limit = draft
-        .revision
-        .machine
-        .limits
-        .execution_ms
-        .map(|ms| given.now.store.plus(ms));
+    let limit = draft.revision.machine.limits.execution_ms.map(|ms| given.now.store.plus(ms));
     if let Some(lock) = draft.head.lock.as_mut() {
         lock.failed = 0;
         lock.lost = 0;
@@ -231,20 +147,11 @@ pub(super) fn unpark(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
     let mut tag = Tag::default();
     if state.step.is_some() {
         draft.begin();
-        tag.attempt = draft
-            .head
-            .lock
-            .as_ref()
-            .and_then(|lock| lock.attempt)
-            .map(|open| (open.ordinal, open.token));
+        tag.attempt = draft.head.lock.as_ref().and_then(|lock| lock.attempt).map(|open| (open.ordinal, open.token));
         draft.record(What::Begun(BeginReason::Unparked), tag);
     } else {
         draft.record(What::Unparked, tag);
     }
-    let outcome = Outcome::Now {
-        version: draft.head.version,
-        state: draft.head.state.clone(),
-        changed: true,
-    };
+    let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: true };
     draft.finish(outcome)
 }

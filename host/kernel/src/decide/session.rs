@@ -23,17 +23,10 @@ pub(super) fn open(given: &Given<'_>, nonce: &str, secret: &[u8; 32]) -> Result<
         if session.closed.is_none() {
             closed = closed.saturating_add(1);
         }
-        let next = SessionRecord {
-            closed: session.closed.or(Some(Closed::Lost)),
-            ..session
-        };
+        let next = SessionRecord { closed: session.closed.or(Some(Closed::Lost)), ..session };
         writes.push((key, (!empty).then_some(Record::Session(next))));
     }
-    let session = SessionRecord {
-        nonce: nonce.to_owned(),
-        opened: given.now.wall,
-        closed: None,
-    };
+    let session = SessionRecord { nonce: nonce.to_owned(), opened: given.now.wall, closed: None };
     writes.push((Key::Session(id), Some(Record::Session(session))));
     if given.view.get(&Key::Secret)?.is_none() {
         writes.push((Key::Secret, Some(Record::Secret(*secret))));
@@ -50,19 +43,11 @@ pub(super) fn close(given: &Given<'_>) -> Result<Decision, Stop> {
     };
     let key = Key::Session(id);
     let Some(Record::Session(session)) = given.view.get(&key)? else {
-        return Ok(Decision::refused(Rejection::new(
-            Code::NotFound,
-            "session",
-            "an open session",
-            id,
-        )));
+        return Ok(Decision::refused(Rejection::new(Code::NotFound, "session", "an open session", id)));
     };
     let mut decision = Decision::plain(Outcome::Nothing);
     if session.closed.is_none() {
-        let closed = SessionRecord {
-            closed: Some(Closed::Graceful),
-            ..session
-        };
+        let closed = SessionRecord { closed: Some(Closed::Graceful), ..session };
         decision.writes.push((key, Some(Record::Session(closed))));
     }
     Ok(decision)
@@ -97,10 +82,7 @@ fn take_up(draft: &mut Draft<'_>, reason: BeginReason) -> Result<(), Stop> {
     draft.adopt()?;
     draft.begin();
     let open = draft.head.lock.as_ref().and_then(|lock| lock.attempt);
-    let tag = Tag {
-        attempt: open.map(|open| (open.ordinal, open.token)),
-        ..Tag::default()
-    };
+    let tag = Tag { attempt: open.map(|open| (open.ordinal, open.token)), ..Tag::default() };
     draft.record(What::Begun(reason), tag);
     Ok(())
 }
@@ -113,26 +95,17 @@ pub(super) fn lose(draft: &mut Draft<'_>) -> Result<(), Stop> {
         return Ok(());
     };
     let open = lock.attempt.take();
-    let tag = Tag {
-        attempt: open.map(|open| (open.ordinal, open.token)),
-        ..Tag::default()
-    };
+    let tag = Tag { attempt: open.map(|open| (open.ordinal, open.token)), ..Tag::default() };
     lock.lost = lock.lost.saturating_add(1);
     let lost = lock.lost;
     if lost >= LOST_MAX {
-        draft.park(
-            "crash-loop",
-            &format!("{lost} attempts of this visit were lost with their host"),
-            tag,
-        );
+        draft.park("crash-loop", &format!("{lost} attempts of this visit were lost with their host"), tag);
         return Ok(());
     }
     if lost == 1 {
         return take_up(draft, BeginReason::LostWithHost);
     }
-    let wait = 1_000_u64
-        .saturating_mul(1 << lost.saturating_sub(2).min(16))
-        .min(LOST_WAIT_MS_MAX);
+    let wait = 1_000_u64.saturating_mul(1 << lost.saturating_sub(2).min(16)).min(LOST_WAIT_MS_MAX);
     lock.retry = Some(now.store.plus(wait));
     let failure = Failure {
         permanent: false,
@@ -146,9 +119,7 @@ pub(super) fn lose(draft: &mut Draft<'_>) -> Result<(), Stop> {
 
 /// Removes what has expired, a bounded number at a time.
 pub(super) fn sweep(given: &Given<'_>) -> Result<Decision, Stop> {
-    let due = given
-        .view
-        .scan(&Span::Expired(given.now.store), SWEEP_MAX)?;
+    let due = given.view.scan(&Span::Expired(given.now.store), SWEEP_MAX)?;
     let mut decision = Decision::plain(Outcome::Nothing);
     let mut removed = 0_usize;
     let full = due.len() == SWEEP_MAX;
@@ -171,13 +142,10 @@ pub(super) fn sweep(given: &Given<'_>) -> Result<Decision, Stop> {
             Expires::History(entity, incarnation, first, last) => {
                 let end = last.min(first.saturating_add(SWEEP_MAX as u64).saturating_sub(1));
                 for number in first..=end {
-                    decision
-                        .writes
-                        .push((Key::History(entity.clone(), incarnation, number), None));
+                    decision.writes.push((Key::History(entity.clone(), incarnation, number), None));
                     removed = removed.saturating_add(1);
                 }
-                let rest = (end < last)
-                    .then(|| Expires::History(entity, incarnation, end.saturating_add(1), last));
+                let rest = (end < last).then(|| Expires::History(entity, incarnation, end.saturating_add(1), last));
                 more |= rest.is_some();
                 decision.writes.push((key, rest.map(Record::Expires)));
                 if removed >= SWEEP_MAX {
@@ -187,9 +155,6 @@ pub(super) fn sweep(given: &Given<'_>) -> Result<Decision, Stop> {
             }
         }
     }
-    decision.outcome = Ok(Outcome::Swept {
-        removed,
-        more: more && removed > 0,
-    });
+    decision.outcome = Ok(Outcome::Swept { removed, more: more && removed > 0 });
     Ok(decision)
 }
