@@ -76,17 +76,16 @@ pub struct Span(pub u64);
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenths = |unit: u64| (self.0.saturating_mul(10) / unit, unit);
-        let (value, name) = match self.0 {
+        let (tenths, name) = match self.0 {
             0..=999 => return write!(f, "{} ms", self.0),
-            1_000..=119_999 => (tenths(1_000).0, "s"),
-            120_000..=7_199_999 => (tenths(60_000).0, "min"),
-            7_200_000..=172_799_999 => (tenths(3_600_000).0, "h"),
-            _ => (tenths(86_400_000).0, "d"),
+            1_000..=119_999 => (self.0 / 100, "s"),
+            120_000..=7_199_999 => (self.0 / 6_000, "min"),
+            7_200_000..=172_799_999 => (self.0 / 360_000, "h"),
+            _ => (self.0 / 8_640_000, "d"),
         };
-        match value % 10 {
-            0 => write!(f, "{} {name}", value / 10),
-            rest => write!(f, "{}.{rest} {name}", value / 10),
+        match tenths % 10 {
+            0 => write!(f, "{} {name}", tenths / 10),
+            rest => write!(f, "{}.{rest} {name}", tenths / 10),
         }
     }
 }

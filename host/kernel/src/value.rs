@@ -491,7 +491,7 @@ impl Mutation {
             .ok_or_else(|| format!("{field}: expected a value, got nothing at {}", self.value))?;
         let slot = slot(document, &field.segments).map_err(|got| format!("{field}: {got}"))?;
         let met = |wanted: &str, got: &Json| format!("{field}: expected {wanted}, got {}", kind(got));
-        let next = match (self.operation, slot.as_deref()) {
+        let next = match (self.operation, slot) {
             (Operation::Set, _) | (Operation::Max | Operation::Min, None) => value,
             (Operation::Increment, current) => {
                 let zero = Json::from(0);

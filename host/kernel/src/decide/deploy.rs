@@ -18,10 +18,10 @@ pub(super) fn deploy(given: &Given<'_>, deploy: &Deploy) -> Result<Decision, Sto
         None => None,
         Some(record) => Some((record.latest, given.revision(name, record.active)?)),
     };
-    if let Some((_, Some(active))) = &active {
-        if active.digest == deploy.digest {
-            return Ok(Decision::plain(Outcome::Deployed { revision: active.number, new: false }));
-        }
+    if let Some((_, Some(active))) = &active
+        && active.digest == deploy.digest
+    {
+        return Ok(Decision::plain(Outcome::Deployed { revision: active.number, new: false }));
     }
     let number = active.map_or(0, |(latest, _)| latest).saturating_add(1);
     let revision = Revision {

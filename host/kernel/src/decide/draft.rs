@@ -189,12 +189,18 @@ impl<'a> Draft<'a> {
         self.conditions = Some(conditions);
     }
 
-    /// An expiry key no other write of this job has.
+    /// An expiry key for a remembered event that no other write of this job has: one decision counts
+    /// them, and the decisions of one job (see [`Decision::then`]) each start from a longer history.
     pub(super) fn expiry(&mut self, due: StoreTime) -> Key {
         self.expiries = self.expiries.saturating_add(1);
-        // Entities of one job (recreate, create with an event) are told apart by their heads' history.
-        let salt = u32::try_from(self.head.history.last & 0xFFFF).unwrap_or(0) << 8;
-        Key::Expiry(due, self.now().seq, salt | self.expiries)
+        let start = self.was.as_ref().map_or(0, |was| was.history.last & 0xFFFF);
+        let start = u32::try_from(start).unwrap_or_default() << 8;
+        Key::Expiry(due, self.now().seq, start | self.expiries)
+    }
+
+    /// The expiry key of a deleted entity's history: one job deletes at most one.
+    pub(super) fn history_expiry(&self, due: StoreTime) -> Key {
+        Key::Expiry(due, self.now().seq, u32::MAX)
     }
 
     /// Follows the newest revision if it may: between attempts, and if everything is valid there.
@@ -386,10 +392,10 @@ impl<'a> Draft<'a> {
     pub(super) fn finish(mut self, outcome: Outcome) -> Result<Decision, Stop> {
         self.trim()?;
         self.look_at();
-        if self.begun {
-            if let Some(start) = self.start()? {
-                self.wake.push(Wake::Run(Box::new(start)));
-            }
+        if self.begun
+            && let Some(start) = self.start()?
+        {
+            self.wake.push(Wake::Run(Box::new(start)));
         }
         debug_assert_eq!(theorems::entity(&self.head, &self.revision.machine), Vec::<&str>::new(), "{}", self.id);
         let before = self.was.as_ref().map(|was| was.index(&self.id)).unwrap_or_default();

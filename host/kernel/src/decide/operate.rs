@@ -27,10 +27,10 @@ pub(super) fn apply(
         return Ok(Decision::refused(no_entity(entity)));
     };
     draft.adopt()?;
-    if checked != Some(draft.head.revision) {
-        if let Err(found) = given.rules.check(&entity.machine, draft.head.revision, Schema::Desired, desired) {
-            return draft.refuse(breach(Code::Invalid, "desired", &found));
-        }
+    if checked != Some(draft.head.revision)
+        && let Err(found) = given.rules.check(&entity.machine, draft.head.revision, Schema::Desired, desired)
+    {
+        return draft.refuse(breach(Code::Invalid, "desired", &found));
     }
     let generation = draft.head.generation;
     if expect.is_none() && draft.revision.machine.apply == ApplyPolicy::IfMatch {
@@ -86,7 +86,7 @@ pub(super) fn delete(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
     draft.record(What::Deleted, Tag::default());
     let head = draft.head.clone();
     let until = given.now.store.plus(draft.revision.machine.limits.history_ms);
-    let expiry = draft.expiry(until);
+    let expiry = draft.history_expiry(until);
     let expires = Expires::History(entity.clone(), head.incarnation, head.history.first, head.history.last);
     let mut decision = Decision::plain(Outcome::Now { version: head.version, state: head.state, changed: true });
     decision.writes = std::mem::take(&mut draft.writes);
