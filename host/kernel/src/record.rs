@@ -675,6 +675,14 @@ impl Head {
     }
 }
 
+impl Dedup {
+    /// Whether the event id is still remembered: for its window, and as long as its event waits.
+    #[must_use]
+    pub fn remembers(&self, now: StoreTime) -> bool {
+        self.until > now || self.answer.kind == AnswerKind::Queued
+    }
+}
+
 impl Entry {
     /// The hash that the next entry carries as `previous`.
     #[must_use]

@@ -464,10 +464,10 @@ impl<'a> Draft<'a> {
         };
     }
 
-    /// Lets go of history that is older than the machine keeps it, a little with every sixteenth entry.
+    /// Lets go of history that is older than the machine keeps it, a little whenever sixteen more were written.
     fn trim(&mut self) -> Result<(), Stop> {
-        let grown = self.was.as_ref().is_some_and(|was| was.history.last != self.head.history.last);
-        if !grown || self.head.history.last % 16 != 0 {
+        let sixteenths = |head: &Head| head.history.last / 16;
+        if self.was.as_ref().is_none_or(|was| sixteenths(was) == sixteenths(&self.head)) {
             return Ok(());
         }
         let keep = self.revision.machine.limits.history_ms;

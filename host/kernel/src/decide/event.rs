@@ -40,13 +40,13 @@ pub(super) fn deliver(given: &Given<'_>, entity: &EntityId, event: &Event) -> Re
     };
     let digest = digest(&event.name, event.payload.as_ref());
     let key = Key::Dedup(entity.clone(), event.id.clone());
-    if let Some(Record::Dedup(known)) = given.view.get(&key)? {
-        if known.until > given.now.store {
-            if known.digest != digest {
-                return Ok(Decision::refused(id_reused(entity, &event.id)));
-            }
-            return Ok(Decision::plain(Outcome::Answered { answer: Box::new(known.answer), replayed: true }));
+    if let Some(Record::Dedup(known)) = given.view.get(&key)?
+        && known.remembers(given.now.store)
+    {
+        if known.digest != digest {
+            return Ok(Decision::refused(id_reused(entity, &event.id)));
         }
+        return Ok(Decision::plain(Outcome::Answered { answer: Box::new(known.answer), replayed: true }));
     }
     let judged = receive(&mut draft, event)?;
     let answer = match judged {
@@ -94,7 +94,7 @@ pub(super) fn used_before(given: &Given<'_>, entity: &EntityId, event: &Event) -
     let Some(Record::Dedup(known)) = known else {
         return Ok(None);
     };
-    Ok((known.until > given.now.store).then(|| {
+    Ok(known.remembers(given.now.store).then(|| {
         Rejection::new(Code::IdReused, entity, "an event id that no earlier entity of this key used", &event.id)
     }))
 }

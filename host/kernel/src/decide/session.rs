@@ -131,10 +131,10 @@ pub(super) fn sweep(given: &Given<'_>) -> Result<Decision, Stop> {
         match expires {
             Expires::Dedup(entity, event) => {
                 let dedup = Key::Dedup(entity, event);
-                if let Some(Record::Dedup(known)) = given.view.get(&dedup)? {
-                    if known.until <= given.now.store {
-                        decision.writes.push((dedup, None));
-                    }
+                if let Some(Record::Dedup(known)) = given.view.get(&dedup)?
+                    && !known.remembers(given.now.store)
+                {
+                    decision.writes.push((dedup, None));
                 }
                 decision.writes.push((key, None));
                 removed = removed.saturating_add(1);
