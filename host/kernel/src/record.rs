@@ -217,7 +217,8 @@ pub struct Timer {
 /// Why nothing is tried any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Park {
-    /// `exhausted`, `permanent`, `deadline`, `crash-loop`, `runaway`, `execution-limit`, `inconsistent`.
+    /// `exhausted`, `permanent`, `deadline`, `crash-loop`, `runaway`, `execution-limit`,
+    /// `failure-path`, `stranded`, `inconsistent`.
     pub code: String,
     /// For people.
     pub reason: String,

@@ -1,6 +1,7 @@
 //! What time causes: back-off, deadlines and the execution limit by store time; authors' timers by
 //! wall time. Late, never early; twice is a recorded no-op.
 
+use super::corrupt;
 use super::draft::{Draft, Given, Tag};
 use super::enter::path;
 use crate::command::Outcome;
@@ -67,11 +68,11 @@ pub(super) fn fire(given: &Given<'_>, entity: &EntityId, timer: &Name, due: Wall
         return Ok(Decision::plain(Outcome::Nothing));
     }
     // Nothing refuses below this line: the timer is used up.
+    draft.adopt()?; // before the timer goes: a revision that does not know it must not be adopted
     draft.head.timers.remove(place);
-    draft.adopt()?;
     let spec = draft.state()?.after.iter().find(|spec| spec.name == *timer).cloned();
     let Some(spec) = spec else {
-        return draft.finish(Outcome::Nothing);
+        return Err(corrupt(&key, "a timer that its state does not declare"));
     };
     let scope = draft.scope(None)?;
     let from = draft.head.state.clone();
@@ -90,5 +91,6 @@ pub(super) fn fire(given: &Given<'_>, entity: &EntityId, timer: &Name, due: Wall
         }
         Err(refused) => draft.fact(FactKind::NotAllowed, format!("timer {timer}: {refused}"), Tag::default()),
     }
+    draft.park_if_stranded(&format!("timer {timer} was the last thing it waited for"));
     draft.finish(Outcome::Nothing)
 }

@@ -9,6 +9,7 @@ use crate::record::{
     AnswerKind, Cause, CauseKind, Condition, Failure, Key, LastExecution, Lock, Park, Part, Record, What,
 };
 use crate::rejection::{Code, Rejection};
+use crate::theorems;
 use crate::value::{Mutation, Root, Verdict};
 use crate::view::{Breach, Documents, Schema, Span, Stop, Wake};
 
@@ -190,7 +191,8 @@ impl Draft<'_> {
         for spec in &state.after {
             self.head.timers.push(crate::record::Timer { name: spec.name.clone(), due: now.wall.plus(spec.wait_ms) });
         }
-        self.head.deadline = state.deadline_ms.map(|ms| now.store.plus(ms));
+        // Only a visit that is worked on can take too long.
+        self.head.deadline = state.deadline_ms.filter(|_| state.kind.is_locked()).map(|ms| now.store.plus(ms));
         match state.kind {
             StateKind::Working => self.work(&by, state.step.is_some()),
             StateKind::Rest => self.release(&by, entry.ends, true)?,
@@ -410,6 +412,14 @@ impl Draft<'_> {
         self.head.park = Some(Park { code: code.clone(), reason: reason.clone(), since: self.now().wall });
         self.wake.push(Wake::Settled(self.id.clone()));
         self.record(What::Parked(code, reason), tag);
+    }
+
+    /// Parks what nothing but an operator or a declared event could still move: a visit whose last
+    /// timer has fired without leaving it.
+    pub(super) fn park_if_stranded(&mut self, reason: &str) {
+        if !theorems::live_entity_has_a_wake_cause(&self.head, &self.revision.machine) {
+            self.park("stranded", reason, Tag::default());
+        }
     }
 
     /// A final state takes nothing more: whoever waits is told.
