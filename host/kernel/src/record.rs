@@ -327,7 +327,7 @@ pub struct Queued {
 }
 
 /// What a sender believes about the entity. A past incarnation, execution, visit or generation is
-/// late; another version is a conflict.
+/// late; one that has not been yet, or another version, is a conflict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expect {
     /// The incarnation.

@@ -4,7 +4,7 @@ use crate::command::{Command, Outcome};
 use crate::doc::{Digest, Doc};
 use crate::ids::{EntityId, EventId, ExecutionId, MachineName, Name};
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
-use crate::record::{Cause, Key, Record};
+use crate::record::{Cause, Key, Queued, Record};
 use crate::rejection::Rejection;
 use crate::time::{StoreTime, WallTime};
 use std::fmt;
@@ -211,4 +211,11 @@ pub struct Event {
     pub expect: crate::record::Expect,
     /// The revision whose schema the payload was already checked against.
     pub checked: Option<u64>,
+}
+
+impl Event {
+    /// An event that waited: its schema is checked again.
+    pub(crate) fn queued(queued: Queued) -> Self {
+        Self { id: queued.id, name: queued.name, payload: queued.payload, expect: queued.expect, checked: None }
+    }
 }

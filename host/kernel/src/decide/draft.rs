@@ -9,12 +9,14 @@ use crate::ids::{EntityId, EventId, Name, Principal};
 use crate::limits::{FACTS_MAX, INLINE_BYTES_MAX, TRIM_MAX};
 use crate::machine::{Machine, Revision, Revisions, State};
 use crate::number::FencingToken;
-use crate::record::{Changed, Condition, Entry, FactKind, Head, Key, Lock, MachineRecord, Part, Record, What};
+use crate::record::{
+    Changed, Condition, Entry, FactKind, Head, Inbox, Key, Lock, MachineRecord, Part, Queued, Record, What,
+};
 use crate::rejection::Rejection;
 use crate::theorems;
 use crate::time::{Now, StoreTime};
 use crate::value::Roots;
-use crate::view::{Claim, Decision, Documents, Rules, Schema, Span, Start, Stop, View, Wake};
+use crate::view::{Claim, Decision, Documents, Event, Rules, Schema, Span, Start, Stop, View, Wake};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -67,6 +69,17 @@ pub(super) struct Draft<'a> {
     pub(super) mismatches: u32,
     expiries: u32,
     begun: bool,
+    /// The revision that judges: entering a visit may adopt a newer one afterwards.
+    judged: u64,
+}
+
+/// When a newer revision is considered.
+#[derive(Clone, Copy)]
+enum Moment {
+    /// While the visit goes on.
+    Staying,
+    /// As the visit is entered: nothing of it exists yet.
+    Entering,
 }
 
 /// The identity an entry carries besides who asked.
@@ -76,6 +89,8 @@ pub(super) struct Tag {
     pub(super) execution: Option<u64>,
     pub(super) attempt: Option<(u32, FencingToken)>,
     pub(super) event: Option<EventId>,
+    /// Who asked, if it was not who asks now.
+    pub(super) by: Option<Principal>,
 }
 
 impl<'a> Draft<'a> {
@@ -104,6 +119,7 @@ impl<'a> Draft<'a> {
             given,
             id: id.clone(),
             head,
+            judged: revision.number,
             revision,
             was,
             parts: BTreeMap::new(),
@@ -205,70 +221,86 @@ impl<'a> Draft<'a> {
 
     /// Follows the newest revision if it may: between attempts, and if everything is valid there.
     pub(super) fn adopt(&mut self) -> Result<(), Stop> {
+        self.follow_newest(Moment::Staying)?;
+        self.judged = self.head.revision;
+        Ok(())
+    }
+
+    /// The same for a visit that is being entered. The move into it was judged by the revision before.
+    pub(super) fn adopt_at_entry(&mut self) -> Result<(), Stop> {
+        self.follow_newest(Moment::Entering)
+    }
+
+    fn follow_newest(&mut self, moment: Moment) -> Result<(), Stop> {
         let pinned = self.revision.machine.revisions == Revisions::Pinned;
         if pinned || self.head.lock.as_ref().is_some_and(|lock| lock.attempt.is_some()) {
             return Ok(());
         }
-        let Some(record) = self.given.machine(&self.id.machine)? else {
-            return Ok(());
-        };
+        let Some(record) = self.given.machine(&self.id.machine)? else { return Ok(()) };
         if record.active == self.head.revision {
             return Ok(());
         }
-        let Some(next) = self.given.revision(&self.id.machine, record.active)? else {
-            return Ok(());
-        };
-        if self.fits(&next)? {
+        let Some(next) = self.given.revision(&self.id.machine, record.active)? else { return Ok(()) };
+        if self.state_fits(&next, moment)? && self.documents_fit(&next)? && self.inbox_fits(&next)? {
             self.head.revision = next.number;
             self.revision = next;
         }
         Ok(())
     }
 
-    /// Compatible: the state exists with the same kind, and documents, timers and inbox are valid there.
-    fn fits(&mut self, next: &Revision) -> Result<bool, Stop> {
+    /// The state exists there with the same kind. A visit that goes on also keeps its way on: its step
+    /// or its wait, its timers, and something that wakes it.
+    fn state_fits(&self, next: &Revision, moment: Moment) -> Result<bool, Stop> {
         let state = self.state()?;
-        let Some(there) = next.machine.state(&self.head.state) else {
-            return Ok(false);
-        };
-        let timers = self.head.timers.iter().all(|timer| there.after.iter().any(|spec| spec.name == timer.name));
-        if there.kind != state.kind || !timers {
-            return Ok(false);
-        }
-        let documents =
-            [(Part::Desired, Schema::Desired), (Part::Data, Schema::Data), (Part::Outputs, Schema::Outputs)];
-        for (part, schema) in documents {
-            let doc = self.doc(part)?;
-            if doc.is_some_and(|doc| self.given.rules.check(&self.id.machine, next.number, schema, &doc).is_err()) {
-                return Ok(false);
-            }
-        }
+        let Some(there) = next.machine.state(&self.head.state) else { return Ok(false) };
+        Ok(there.kind == state.kind
+            && match moment {
+                Moment::Entering => true,
+                Moment::Staying => {
+                    there.step.is_some() == state.step.is_some()
+                        && self.head.timers.iter().all(|timer| there.after.iter().any(|spec| spec.name == timer.name))
+                        && theorems::live_entity_has_a_wake_cause(&self.head, &next.machine)
+                }
+            })
+    }
+
+    fn documents_fit(&mut self, next: &Revision) -> Result<bool, Stop> {
+        let documents = [
+            (self.doc(Part::Desired)?, Schema::Desired),
+            (self.desired()?, Schema::Desired), // as the execution sees it
+            (self.doc(Part::Data)?, Schema::Data),
+            (self.doc(Part::Outputs)?, Schema::Outputs),
+        ];
+        let (machine, rules) = (&self.id.machine, self.given.rules);
+        Ok(documents.iter().all(|(doc, schema)| {
+            doc.as_ref().is_none_or(|doc| rules.check(machine, next.number, *schema, doc).is_ok())
+        }))
+    }
+
+    fn inbox_fits(&self, next: &Revision) -> Result<bool, Stop> {
         if self.head.inbox.length == 0 {
             return Ok(true);
         }
-        let waiting = self.given.view.scan(&Span::Inbox(self.id.clone()), usize::MAX)?;
-        Ok(waiting.iter().all(|(_, record)| match record {
-            Record::Queued(event) => {
-                next.machine.events.contains_key(&event.name)
-                    && event.payload.as_ref().is_none_or(|payload| {
-                        self.given
-                            .rules
-                            .check(&self.id.machine, next.number, Schema::Event(&event.name), payload)
-                            .is_ok()
-                    })
-            }
-            Record::Machine(_)
-            | Record::Revision(_)
-            | Record::Head(_)
-            | Record::Doc(_)
-            | Record::Conditions(_)
-            | Record::Entry(_)
-            | Record::Dedup(_)
-            | Record::Mark
-            | Record::Session(_)
-            | Record::Expires(_)
-            | Record::Secret(_) => false,
+        Ok(self.waiting()?.into_iter().all(|(_, queued)| {
+            let event = Event::queued(queued);
+            super::event::malformed(self.given, &next.machine, next.number, &event).is_none()
         }))
+    }
+
+    /// The events in the inbox, oldest first, without one that this decision has taken out.
+    pub(super) fn waiting(&self) -> Result<Vec<(Key, Queued)>, Stop> {
+        let Inbox { next, length } = self.head.inbox;
+        let first = next.saturating_sub(u64::from(length));
+        let found = self.given.view.scan(&Span::Inbox(self.id.clone()), usize::MAX)?;
+        let waits = |key: &Key| matches!(key, Key::Inbox(_, place) if *place >= first);
+        found
+            .into_iter()
+            .filter(|(key, _)| waits(key))
+            .map(|(key, record)| {
+                let Record::Queued(queued) = record else { return Err(corrupt(&key, "not a queued event")) };
+                Ok((key, queued))
+            })
+            .collect()
     }
 
     /// One more entry of history, with every document change since the last one.
@@ -291,8 +323,8 @@ impl<'a> Draft<'a> {
             execution: tag.execution.or(lock.map(|lock| lock.ordinal)),
             attempt: tag.attempt.map(|(ordinal, _)| ordinal),
             token: tag.attempt.map(|(_, token)| token),
-            by: self.given.by.clone(),
-            revision: self.head.revision,
+            by: tag.by.unwrap_or_else(|| self.given.by.clone()),
+            revision: self.judged,
             event: tag.event,
             wall: self.now().wall,
             store: self.now().store,

@@ -87,7 +87,10 @@ pub(super) fn fire(given: &Given<'_>, entity: &EntityId, timer: &Name, due: Wall
             let begun =
                 draft.head.lock.as_ref().and_then(|lock| lock.attempt).filter(|open| open.token.get() == given.now.seq);
             let attempt = begun.map(|open| (open.ordinal, open.token));
-            draft.record(What::Timer(timer.clone()), Tag { from: Some(from), execution: joined, attempt, event: None });
+            draft.record(
+                What::Timer(timer.clone()),
+                Tag { from: Some(from), execution: joined, attempt, ..Tag::default() },
+            );
         }
         Err(refused) => draft.fact(FactKind::NotAllowed, format!("timer {timer}: {refused}"), Tag::default()),
     }

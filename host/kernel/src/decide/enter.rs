@@ -11,7 +11,7 @@ use crate::record::{
 use crate::rejection::{Code, Rejection};
 use crate::theorems;
 use crate::value::{Mutation, Root, Verdict};
-use crate::view::{Breach, Documents, Schema, Span, Stop, Wake};
+use crate::view::{Breach, Documents, Schema, Stop, Wake};
 
 /// How a visit is entered.
 pub(super) struct Entry {
@@ -183,7 +183,7 @@ impl Draft<'_> {
         self.head.timers.clear();
         self.head.park = None;
         self.head.state = entry.to;
-        self.adopt()?;
+        self.adopt_at_entry()?;
         let state = self.state()?;
         let by = entry.cause.clone();
         self.head.cause = Cause { payload: entry.payload.is_some(), ..entry.cause };
@@ -427,17 +427,10 @@ impl Draft<'_> {
         if self.head.inbox.length == 0 {
             return Ok(());
         }
-        let waiting = self.given.view.scan(&Span::Inbox(self.id.clone()), usize::MAX)?;
-        for (key, record) in waiting {
-            if let Record::Queued(event) = record {
-                let refused = Rejection::new(
-                    Code::Final,
-                    &self.id,
-                    "an entity that is not final",
-                    format!("{} (final)", self.head.state),
-                );
-                self.turn_answer(&event.id, AnswerKind::Refused, None, Some(refused))?;
-            }
+        for (key, event) in self.waiting()? {
+            let got = format!("{} (final)", self.head.state);
+            let refused = Rejection::new(Code::Final, &self.id, "an entity that is not final", got);
+            self.turn_answer(&event.id, AnswerKind::Refused, None, Some(refused))?;
             self.writes.push((key, None));
         }
         self.head.inbox.length = 0;

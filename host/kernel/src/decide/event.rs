@@ -12,9 +12,10 @@ use crate::record::{
     Answer, AnswerKind, Cause, CauseKind, Dedup, Expect, Expires, FactKind, Key, Queued, Record, What,
 };
 use crate::rejection::{Code, Rejection};
-use crate::time::Span;
+use crate::time::{Span, WallTime};
 use crate::view::{Decision, Event, Schema, Stop};
 use serde_json::json;
+use std::cmp::Ordering;
 
 /// Delivers a client's event.
 pub(super) fn deliver(given: &Given<'_>, entity: &EntityId, event: &Event) -> Result<Decision, Stop> {
@@ -119,9 +120,6 @@ pub(super) fn receive(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Ans
         draft.fact(FactKind::Late, format!("{}: {refused}", event.name), tag());
         return Ok(Ok(answer(draft, AnswerKind::Late, &event.id, None, Some(refused))));
     }
-    if let Some(refused) = changed(draft, &event.expect) {
-        return Ok(Err(refused));
-    }
     let state = draft.state()?;
     if state.kind == StateKind::Working && !state.on.contains_key(&event.name) {
         let queues = draft.machine().events.get(&event.name).is_some_and(|spec| spec.on_busy == OnBusy::Queue);
@@ -134,9 +132,12 @@ pub(super) fn receive(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Ans
         }
         return Ok(Ok(enqueue(draft, event)));
     }
+    if let Some(refused) = changed(draft, &event.expect) {
+        return Ok(Err(refused));
+    }
     let from = draft.head.state.clone();
     let joined = draft.head.lock.as_ref().map(|lock| lock.ordinal);
-    if let Err(refused) = take(draft, event)? {
+    if let Err(refused) = take(draft, event, draft.now().wall)? {
         if refused.code == Code::NotAllowed {
             draft.fact(FactKind::NotAllowed, refused.to_string(), tag());
         }
@@ -151,7 +152,8 @@ pub(super) fn receive(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Ans
 fn taken_tag(draft: &Draft<'_>, from: Name, joined: Option<u64>, id: EventId) -> Tag {
     let begun =
         draft.head.lock.as_ref().and_then(|lock| lock.attempt).filter(|open| open.token.get() == draft.now().seq);
-    Tag { from: Some(from), execution: joined, attempt: begun.map(|open| (open.ordinal, open.token)), event: Some(id) }
+    let attempt = begun.map(|open| (open.ordinal, open.token));
+    Tag { from: Some(from), execution: joined, attempt, event: Some(id), by: None }
 }
 
 fn answer(
@@ -174,39 +176,70 @@ fn answer(
 
 /// Something past is named, or the entity is over.
 fn late(draft: &Draft<'_>, expect: &Expect) -> Result<Option<Rejection>, Stop> {
-    let head = &draft.head;
-    let checks = [
-        ("incarnation", expect.incarnation, head.incarnation.get()),
-        ("execution", expect.execution, head.lock.as_ref().map_or(0, |lock| lock.ordinal)),
-        ("visit", expect.visit, head.visit.get()),
-        ("generation", expect.generation, head.generation),
-    ];
-    for (name, expected, got) in checks {
-        if expected.is_some_and(|expected| expected != got) {
-            let expected = expected.unwrap_or_default();
-            let got = if name == "execution" && got == 0 { "none running".to_owned() } else { format!("{name} {got}") };
-            return Ok(Some(Rejection::new(Code::Late, &draft.id, format!("{name} {expected}"), got)));
-        }
+    let past = beliefs(draft, expect).into_iter().find(|belief| belief.is.is_lt());
+    if let Some(past) = past {
+        return Ok(Some(past.refused(Code::Late, &draft.id)));
     }
     if draft.state()?.kind.is_final() {
-        return Ok(Some(Rejection::new(
-            Code::Late,
-            &draft.id,
-            "an entity that is not final",
-            format!("{} (final)", head.state),
-        )));
+        let got = format!("{} (final)", draft.head.state);
+        return Ok(Some(Rejection::new(Code::Late, &draft.id, "an entity that is not final", got)));
     }
     Ok(None)
 }
 
+/// Another version than the one named, or something that has not been yet.
 fn changed(draft: &Draft<'_>, expect: &Expect) -> Option<Rejection> {
+    let ahead = beliefs(draft, expect).into_iter().find(|belief| belief.is.is_gt());
+    if let Some(ahead) = ahead {
+        return Some(ahead.refused(Code::Conflict, &draft.id));
+    }
     let got = draft.head.version.get();
     let expected = expect.version.filter(|expected| *expected != got)?;
     Some(Rejection::new(Code::Conflict, &draft.id, format!("version {expected}"), format!("version {got}")))
 }
 
-/// Takes an event in the state the entity is in: declared, guarded, made.
-fn take(draft: &mut Draft<'_>, event: &Event) -> Result<Result<(), Rejection>, Stop> {
+/// One thing a sender believes, and where it lies from what is.
+struct Belief {
+    name: &'static str,
+    expected: u64,
+    got: Option<u64>,
+    is: Ordering,
+}
+
+impl Belief {
+    fn refused(&self, code: Code, entity: &EntityId) -> Rejection {
+        let got = self.got.map_or_else(|| "none running".to_owned(), |got| format!("{} {got}", self.name));
+        Rejection::new(code, entity, format!("{} {}", self.name, self.expected), got)
+    }
+}
+
+fn beliefs(draft: &Draft<'_>, expect: &Expect) -> Vec<Belief> {
+    let head = &draft.head;
+    let counted = |name, expected: Option<u64>, got: u64| {
+        expected.map(|expected| Belief { name, expected, got: Some(got), is: expected.cmp(&got) })
+    };
+    let incarnation = counted("incarnation", expect.incarnation, head.incarnation.get());
+    if incarnation.as_ref().is_some_and(|belief| belief.is.is_ne()) {
+        return incarnation.into_iter().collect(); // the rest counts in another incarnation
+    }
+    let running = head.lock.as_ref().map(|lock| lock.ordinal);
+    let execution = expect.execution.map(|expected| {
+        let is = if running == Some(expected) {
+            Ordering::Equal
+        } else if expected <= head.executions {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        };
+        Belief { name: "execution", expected, got: running, is }
+    });
+    let visit = counted("visit", expect.visit, head.visit.get());
+    let generation = counted("generation", expect.generation, head.generation);
+    [execution, visit, generation].into_iter().flatten().collect()
+}
+
+/// Takes an event that happened `at` in the state the entity is in: declared, guarded, made.
+fn take(draft: &mut Draft<'_>, event: &Event, at: WallTime) -> Result<Result<(), Rejection>, Stop> {
     let state = draft.state()?;
     let Some(moves) = state.on.get(&event.name).filter(|moves| !moves.is_empty()) else {
         let names: Vec<&str> =
@@ -221,13 +254,8 @@ fn take(draft: &mut Draft<'_>, event: &Event) -> Result<Result<(), Rejection>, S
         Ok(one) => one,
         Err(refused) => return Ok(Err(refused)),
     };
-    let cause = Cause {
-        kind: CauseKind::Signal,
-        name: event.name.clone(),
-        id: Some(event.id.clone()),
-        at: draft.now().wall,
-        payload: false,
-    };
+    let cause =
+        Cause { kind: CauseKind::Signal, name: event.name.clone(), id: Some(event.id.clone()), at, payload: false };
     draft.make(&one, cause, scope)
 }
 
@@ -330,22 +358,22 @@ pub(super) fn next(given: &Given<'_>, entity: &EntityId) -> Result<Decision, Sto
 }
 
 fn take_queued(mut draft: Draft<'_>, queued: Queued) -> Result<Decision, Stop> {
-    let event =
-        Event { id: queued.id, name: queued.name, payload: queued.payload, expect: queued.expect, checked: None };
+    let (at, by) = (queued.at, queued.by.clone());
+    let event = Event::queued(queued);
     let from = draft.head.state.clone();
     let refused = match late(&draft, &event.expect)?.or_else(|| changed(&draft, &event.expect)) {
         Some(refused) => Some(refused),
-        None => take(&mut draft, &event)?.err(),
+        None => take(&mut draft, &event, at)?.err(),
     };
     let execution = draft.head.lock.as_ref().map(|lock| lock.ordinal);
     match refused {
         None => {
-            let tag = taken_tag(&draft, from, None, event.id.clone());
+            let tag = Tag { by: Some(by), ..taken_tag(&draft, from, None, event.id.clone()) };
             draft.record(What::Event(event.name.clone()), tag);
             draft.turn_answer(&event.id, AnswerKind::Accepted, execution, None)?;
         }
         Some(refused) => {
-            let tag = Tag { event: Some(event.id.clone()), ..Tag::default() };
+            let tag = Tag { event: Some(event.id.clone()), by: Some(by), ..Tag::default() };
             draft.record(What::Refused(event.name.clone(), Box::new(refused.clone())), tag);
             draft.turn_answer(&event.id, AnswerKind::Refused, None, Some(refused))?;
         }

@@ -115,7 +115,7 @@ pub(super) fn kill(given: &Given<'_>, entity: &EntityId, reason: &str) -> Result
     let cause = Cause { kind: CauseKind::Operator, name: KILLED.clone(), id: None, at: given.now.wall, payload: false };
     let failure = Failure { permanent: true, code: "killed".to_owned(), reason: reason.clone(), retry_after_ms: None };
     draft.enter(Entry { to: KILLED.clone(), cause, payload: None, ends: Ending::Failed(failure) })?;
-    draft.record(What::Killed(reason), Tag { from: Some(from), execution, attempt, event: None });
+    draft.record(What::Killed(reason), Tag { from: Some(from), execution, attempt, ..Tag::default() });
     let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: true };
     draft.finish(outcome)
 }
