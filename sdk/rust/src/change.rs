@@ -4,23 +4,13 @@ use crate::{Rejection, RejectionKind};
 use serde::Serialize;
 
 /// Begins a request for the next state: `to("ready").data(&data)`.
-#[must_use]
 pub fn to(state: impl Into<String>) -> Draft<Move> {
-    Draft {
-        target: Move(state.into()),
-        content: Checkpoint::default(),
-        problem: None,
-    }
+    Draft { target: Move(state.into()), content: Checkpoint::default(), problem: None }
 }
 
 /// Begins a checkpoint: `checkpoint().data(&data)`.
-#[must_use]
 pub fn checkpoint() -> Draft<Stay> {
-    Draft {
-        target: Stay,
-        content: Checkpoint::default(),
-        problem: None,
-    }
+    Draft { target: Stay, content: Checkpoint::default(), problem: None }
 }
 
 /// A value that the host evaluates inside the transaction, so it cannot be stale: `from("now")`,
@@ -103,19 +93,8 @@ impl Draft<Move> {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
-        let Checkpoint {
-            data,
-            outputs,
-            set,
-            conditions,
-        } = self.content;
-        Ok(Change {
-            to: self.target.0,
-            data,
-            outputs,
-            set,
-            conditions,
-        })
+        let Checkpoint { data, outputs, set, conditions } = self.content;
+        Ok(Change { to: self.target.0, data, outputs, set, conditions })
     }
 }
 
@@ -227,12 +206,7 @@ impl Condition {
     /// A condition without reason and message.
     #[must_use]
     pub fn new(r#type: impl Into<String>, status: Status) -> Condition {
-        Condition {
-            r#type: r#type.into(),
-            status,
-            reason: String::new(),
-            message: String::new(),
-        }
+        Condition { r#type: r#type.into(), status, reason: String::new(), message: String::new() }
     }
 
     /// Why, in one word for programs and one sentence for people.

@@ -11,19 +11,29 @@ use std::time::Duration;
 #[must_use = "a step ends by returning it"]
 pub struct Done(());
 
+/// In a component the imports themselves: behind a trait object every import would be kept, and
+/// `interlock inspect` would show powers that the step never uses.
+#[cfg(target_arch = "wasm32")]
+type Handle = crate::wasm::Imports;
+#[cfg(not(target_arch = "wasm32"))]
+type Handle = Box<dyn Host>;
+
 /// The entity of this attempt: a snapshot to read, and the right to ask for its next state.
 pub struct Entity {
-    host: Box<dyn Host>,
+    host: Handle,
     event: Event,
 }
 
 impl Entity {
     /// For hosts: an entity over this handle, entered by this event.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn new(host: impl Host + 'static, event: Event) -> Entity {
-        Entity {
-            host: Box::new(host),
-            event,
-        }
+        Entity { host: Box::new(host), event }
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn new(host: Handle, event: Event) -> Entity {
+        Entity { host, event }
     }
 
     /// `machine/key`.
@@ -82,10 +92,7 @@ impl Entity {
     /// # Errors
     /// A permanent failure with the code `desired-shape` if it is no such type.
     pub fn desired<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
-        self.host
-            .desired()
-            .map(|text| decode("desired", &text))
-            .transpose()
+        self.host.desired().map(|text| decode("desired", &text)).transpose()
     }
 
     /// What steps promised to clients; none before the first.
@@ -93,10 +100,7 @@ impl Entity {
     /// # Errors
     /// A permanent failure with the code `outputs-shape` if it is no such type.
     pub fn outputs<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
-        self.host
-            .outputs()
-            .map(|text| decode("outputs", &text))
-            .transpose()
+        self.host.outputs().map(|text| decode("outputs", &text)).transpose()
     }
 
     /// Whether somebody asked for this execution to be cancelled. The step is not stopped by
@@ -148,17 +152,18 @@ impl Entity {
         Ok(Done(()))
     }
 
-    pub(crate) fn host(&self) -> &dyn Host {
-        &*self.host
+    pub(crate) fn token(&self) -> u64 {
+        self.host.token()
+    }
+
+    pub(crate) fn still_holds(&self) -> bool {
+        self.host.still_holds()
     }
 }
 
 impl fmt::Debug for Entity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entity")
-            .field("id", &self.id())
-            .field("event", &self.event)
-            .finish_non_exhaustive()
+        f.debug_struct("Entity").field("id", &self.id()).field("event", &self.event).finish_non_exhaustive()
     }
 }
 

@@ -59,10 +59,7 @@ impl Event {
             return Ok(None);
         };
         serde_json::from_str(text).map(Some).map_err(|e| {
-            let reason = format!(
-                "the payload of {} is not what the step expects: {e}",
-                self.name
-            );
+            let reason = format!("the payload of {} is not what the step expects: {e}", self.name);
             Failure::permanent(reason).code("payload-shape")
         })
     }

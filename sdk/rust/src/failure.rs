@@ -19,21 +19,13 @@ impl Failure {
     /// Try again, by the state's declared retry policy.
     #[must_use]
     pub fn retry(reason: impl fmt::Display) -> Failure {
-        Failure {
-            permanent: false,
-            code: "failed".to_owned(),
-            reason: reason.to_string(),
-            retry_after: None,
-        }
+        Failure { permanent: false, code: "failed".to_owned(), reason: reason.to_string(), retry_after: None }
     }
 
     /// Retries would not help: take the declared failure path at once.
     #[must_use]
     pub fn permanent(reason: impl fmt::Display) -> Failure {
-        Failure {
-            permanent: true,
-            ..Failure::retry(reason)
-        }
+        Failure { permanent: true, ..Failure::retry(reason) }
     }
 
     /// One word for programs; `failed` if it is not called.

@@ -8,12 +8,12 @@ use crate::Entity;
 /// The token of this attempt: higher than that of any attempt before, below 2^53.
 #[must_use]
 pub fn token(entity: &Entity) -> u64 {
-    entity.host().token()
+    entity.token()
 }
 
 /// Whether this attempt is still the open one. True is the answer of one moment: send the token
 /// along with whatever you do next.
 #[must_use]
 pub fn still_holds(entity: &Entity) -> bool {
-    entity.host().still_holds()
+    entity.still_holds()
 }

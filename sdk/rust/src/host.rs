@@ -8,10 +8,7 @@ use crate::{Change, Checkpoint, Rejection};
 ///
 /// Implementing it is for hosts. A test of a step takes a mock host instead, which judges by the
 /// real rules; an implementation that answers by rules of its own tests nothing.
-#[expect(
-    missing_docs,
-    reason = "the words of the contract are in wit/, said once"
-)]
+#[expect(missing_docs, reason = "the words of the contract are in wit/, said once")]
 pub trait Host {
     fn id(&self) -> String;
     fn key(&self) -> String;

@@ -11,9 +11,7 @@
 //! The host adds machine, entity, execution, step, attempt and time. Outside a component the
 //! lines go to standard error.
 
-pub use crate::{
-    __debug as debug, __error as error, __info as info, __trace as trace, __warn as warn,
-};
+pub use crate::{__debug as debug, __error as error, __info as info, __trace as trace, __warn as warn};
 
 /// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,10 +34,7 @@ pub fn write(level: Level, message: &str, fields: &[(String, String)]) {
     crate::wasm::write(level, message, fields);
     #[cfg(not(target_arch = "wasm32"))]
     {
-        let fields: String = fields
-            .iter()
-            .map(|(name, value)| format!(" {name}={value}"))
-            .collect();
+        let fields: String = fields.iter().map(|(name, value)| format!(" {name}={value}")).collect();
         eprintln!("{level:?} {message}{fields}");
     }
 }

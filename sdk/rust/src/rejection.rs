@@ -74,13 +74,7 @@ pub struct Rejection {
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Rejection {
-            code,
-            subject,
-            expected,
-            got,
-            ..
-        } = self;
+        let Rejection { code, subject, expected, got, .. } = self;
         write!(f, "{code}: {subject}: expected {expected}, got {got}")
     }
 }

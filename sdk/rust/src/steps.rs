@@ -28,10 +28,7 @@ impl Step {
     }
 
     fn last_segment(&self) -> &'static str {
-        self.name
-            .rsplit("::")
-            .next()
-            .map_or(self.name, |segment| segment.trim())
+        self.name.rsplit("::").next().map_or(self.name, |segment| segment.trim())
     }
 }
 
@@ -45,10 +42,7 @@ pub fn run(steps: &[Step], name: &str, entity: &Entity) -> Result<Done, Failure>
         Some(step) => (step.run)(entity),
         None => {
             let known: Vec<String> = steps.iter().map(Step::name).collect();
-            let reason = format!(
-                "this component has no step {name:?}; it has {}",
-                known.join(", ")
-            );
+            let reason = format!("this component has no step {name:?}; it has {}", known.join(", "));
             Err(Failure::permanent(reason).code("unknown-step"))
         }
     }

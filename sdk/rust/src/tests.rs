@@ -103,15 +103,11 @@ struct Data {
 
 fn grow(entity: &Entity) -> Result<Done, Failure> {
     let data: Data = entity.data()?;
-    Ok(entity.transition(to("ready").data(&Data {
-        size: data.size + 1,
-    }))?)
+    Ok(entity.transition(to("ready").data(&Data { size: data.size + 1 }))?)
 }
 
 fn check_quota(_: &Entity) -> Result<Done, Failure> {
-    Err(Failure::retry("no quota yet")
-        .code("quota")
-        .after(Duration::from_secs(2)))
+    Err(Failure::retry("no quota yet").code("quota").after(Duration::from_secs(2)))
 }
 
 mod nested {
@@ -125,10 +121,7 @@ steps!(grow, check_quota, nested::look, "move" => grow);
 #[test]
 fn a_step_is_found_by_the_name_that_the_manifest_spells() {
     let run = |name: &str| {
-        let host = Scripted {
-            data: Some(r#"{"size":1}"#),
-            ..Scripted::default()
-        };
+        let host = Scripted { data: Some(r#"{"size":1}"#), ..Scripted::default() };
         match crate::run(STEPS, name, &Entity::new(host, signal())) {
             Ok(_done) => "done".to_owned(),
             Err(failure) => failure.to_string(),
@@ -175,16 +168,9 @@ fn a_value_that_is_no_json_is_refused_before_the_host_is_asked() {
     let asked = host.asked.clone();
     let entity = Entity::new(host, signal());
     let keyed_by_lists = std::collections::BTreeMap::from([(vec![1], 1)]);
-    let refused = entity
-        .transition(to("ready").data(&keyed_by_lists))
-        .expect_err("no JSON");
-    assert_eq!(
-        refused.to_string(),
-        "json: data: expected a value that JSON can hold, got key must be a string"
-    );
-    let refused = entity
-        .save(checkpoint().outputs(&keyed_by_lists))
-        .expect_err("no JSON");
+    let refused = entity.transition(to("ready").data(&keyed_by_lists)).expect_err("no JSON");
+    assert_eq!(refused.to_string(), "json: data: expected a value that JSON can hold, got key must be a string");
+    let refused = entity.save(checkpoint().outputs(&keyed_by_lists)).expect_err("no JSON");
     assert_eq!(refused.subject, "outputs");
     assert!(asked.borrow().is_empty());
 }
@@ -203,54 +189,24 @@ fn a_rejection_becomes_a_retry_only_if_it_is_retryable() {
 
 #[test]
 fn a_refused_transition_gives_no_done() {
-    let host = Scripted {
-        data: Some(r#"{"size":1}"#),
-        refusal: Some(rejection(false)),
-        ..Scripted::default()
-    };
+    let host = Scripted { data: Some(r#"{"size":1}"#), refusal: Some(rejection(false)), ..Scripted::default() };
     let failure = grow(&Entity::new(host, signal())).expect_err("refused");
     assert_eq!(failure.as_code(), "not-allowed");
 }
 
 #[test]
 fn documents_of_another_shape_are_permanent_failures_that_say_so() {
-    let of = |data, desired| {
-        Entity::new(
-            Scripted {
-                data,
-                desired,
-                ..Scripted::default()
-            },
-            signal(),
-        )
-    };
-    assert_eq!(
-        of(Some(r#"{"size":1}"#), None).data::<Data>(),
-        Ok(Data { size: 1 })
-    );
+    let of = |data, desired| Entity::new(Scripted { data, desired, ..Scripted::default() }, signal());
+    assert_eq!(of(Some(r#"{"size":1}"#), None).data::<Data>(), Ok(Data { size: 1 }));
     assert_eq!(of(None, None).data::<Option<Data>>(), Ok(None));
     assert_eq!(of(None, None).desired::<Data>(), Ok(None));
-    assert_eq!(
-        of(None, Some(r#"{"size":2}"#)).desired::<Data>(),
-        Ok(Some(Data { size: 2 }))
-    );
-    let failure = of(Some(r#"{"size":"x"}"#), None)
-        .data::<Data>()
-        .expect_err("not a number");
-    assert_eq!(
-        (failure.as_code(), failure.is_permanent()),
-        ("data-shape", true)
-    );
+    assert_eq!(of(None, Some(r#"{"size":2}"#)).desired::<Data>(), Ok(Some(Data { size: 2 })));
+    let failure = of(Some(r#"{"size":"x"}"#), None).data::<Data>().expect_err("not a number");
+    assert_eq!((failure.as_code(), failure.is_permanent()), ("data-shape", true));
     let failure = of(None, Some("{}")).desired::<Data>().expect_err("no size");
     assert_eq!(failure.as_code(), "desired-shape");
-    assert_eq!(
-        of(None, None).event().payload::<Data>(),
-        Ok(Some(Data { size: 4 }))
-    );
-    let failure = of(None, None)
-        .event()
-        .payload::<Vec<u8>>()
-        .expect_err("not a list");
+    assert_eq!(of(None, None).event().payload::<Data>(), Ok(Some(Data { size: 4 })));
+    let failure = of(None, None).event().payload::<Vec<u8>>().expect_err("not a list");
     assert_eq!(failure.as_code(), "payload-shape");
 }
 

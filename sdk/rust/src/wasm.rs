@@ -8,11 +8,7 @@ use bindings::interlock::step::{fencing, log, transition, types};
 use std::time::Duration;
 
 #[allow(missing_docs, unreachable_pub, unsafe_code, reason = "generated")]
-#[allow(
-    clippy::all,
-    clippy::allow_attributes_without_reason,
-    reason = "generated"
-)]
+#[allow(clippy::all, clippy::allow_attributes_without_reason, reason = "generated")]
 pub mod bindings {
     wit_bindgen::generate!({
         path: "../../wit",
@@ -28,9 +24,7 @@ pub fn run(
     entity: bindings::Entity,
     event: bindings::Event,
 ) -> Result<(), bindings::Failure> {
-    std::panic::set_hook(Box::new(|panic| {
-        write(Level::Error, &panic.to_string(), &[])
-    }));
+    std::panic::set_hook(Box::new(|panic| write(Level::Error, &panic.to_string(), &[])));
     let entity = Entity::new(Imports(entity), Event::from(event));
     match crate::run(steps, name, &entity) {
         Ok(_done) => Ok(()),
@@ -49,7 +43,8 @@ pub(crate) fn write(level: Level, message: &str, fields: &[(String, String)]) {
     log::write(level, message, fields);
 }
 
-struct Imports(bindings::Entity);
+/// The handle that a component was called with.
+pub(crate) struct Imports(bindings::Entity);
 
 impl Host for Imports {
     fn id(&self) -> String {
@@ -89,36 +84,14 @@ impl Host for Imports {
         Ok(self.0.reload()?)
     }
     fn save(&self, checkpoint: Checkpoint) -> Result<(), Rejection> {
-        let Checkpoint {
-            data,
-            outputs,
-            set,
-            conditions,
-        } = checkpoint;
+        let Checkpoint { data, outputs, set, conditions } = checkpoint;
         let (set, conditions) = (all(set), all(conditions));
-        Ok(self.0.save(&transition::Checkpoint {
-            data,
-            outputs,
-            set,
-            conditions,
-        })?)
+        Ok(self.0.save(&transition::Checkpoint { data, outputs, set, conditions })?)
     }
     fn transition(&self, change: Change) -> Result<(), Rejection> {
-        let Change {
-            to,
-            data,
-            outputs,
-            set,
-            conditions,
-        } = change;
+        let Change { to, data, outputs, set, conditions } = change;
         let (set, conditions) = (all(set), all(conditions));
-        Ok(self.0.transition(&transition::Change {
-            to,
-            data,
-            outputs,
-            set,
-            conditions,
-        })?)
+        Ok(self.0.transition(&transition::Change { to, data, outputs, set, conditions })?)
     }
     fn token(&self) -> u64 {
         fencing::token(&self.0)
@@ -143,21 +116,14 @@ impl From<Value> for types::Value {
 
 impl From<Mutation> for types::Mutation {
     fn from(mutation: Mutation) -> types::Mutation {
-        let assignment = |field, value: Value| types::Assignment {
-            field,
-            value: value.into(),
-        };
+        let assignment = |field, value: Value| types::Assignment { field, value: value.into() };
         match mutation {
             Mutation::Set(field, value) => types::Mutation::Set(assignment(field, value)),
-            Mutation::Increment(field, value) => {
-                types::Mutation::Increment(assignment(field, value))
-            }
+            Mutation::Increment(field, value) => types::Mutation::Increment(assignment(field, value)),
             Mutation::Remove(field) => types::Mutation::Remove(field),
-            Mutation::Append(field, value, limit) => types::Mutation::Append(types::Appending {
-                field,
-                value: value.into(),
-                limit,
-            }),
+            Mutation::Append(field, value, limit) => {
+                types::Mutation::Append(types::Appending { field, value: value.into(), limit })
+            }
             Mutation::Max(field, value) => types::Mutation::Max(assignment(field, value)),
             Mutation::Min(field, value) => types::Mutation::Min(assignment(field, value)),
         }
@@ -166,42 +132,20 @@ impl From<Mutation> for types::Mutation {
 
 impl From<Condition> for types::Condition {
     fn from(condition: Condition) -> types::Condition {
-        let Condition {
-            r#type,
-            status,
-            reason,
-            message,
-        } = condition;
+        let Condition { r#type, status, reason, message } = condition;
         let status = match status {
             Status::True => types::ConditionStatus::True,
             Status::False => types::ConditionStatus::False,
             Status::Unknown => types::ConditionStatus::Unknown,
         };
-        types::Condition {
-            type_: r#type,
-            status,
-            reason,
-            message,
-        }
+        types::Condition { type_: r#type, status, reason, message }
     }
 }
 
 impl From<types::Event> for Event {
     fn from(event: types::Event) -> Event {
-        let types::Event {
-            id,
-            kind,
-            name,
-            payload,
-            at_ms,
-        } = event;
-        Event {
-            id,
-            kind: kind.into(),
-            name,
-            payload,
-            at_ms,
-        }
+        let types::Event { id, kind, name, payload, at_ms } = event;
+        Event { id, kind: kind.into(), name, payload, at_ms }
     }
 }
 
@@ -227,16 +171,7 @@ impl From<types::EventKind> for EventKind {
 
 impl From<types::Rejection> for Rejection {
     fn from(rejection: types::Rejection) -> Rejection {
-        let types::Rejection {
-            kind,
-            code,
-            subject,
-            expected,
-            got,
-            retryable,
-            retry_after_ms,
-            detail,
-        } = rejection;
+        let types::Rejection { kind, code, subject, expected, got, retryable, retry_after_ms, detail } = rejection;
         Rejection {
             kind: kind.into(),
             code,
@@ -274,9 +209,7 @@ impl From<Failure> for types::Failure {
             permanent: failure.is_permanent(),
             code: failure.as_code().to_owned(),
             reason: failure.reason().to_owned(),
-            retry_after_ms: failure
-                .retry_after()
-                .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            retry_after_ms: failure.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         }
     }
 }

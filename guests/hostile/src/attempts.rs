@@ -1,0 +1,313 @@
+//! One function per attempt. The name says what must stop it.
+
+use crate::bindings::interlock::step::transition::{Change, Checkpoint};
+use crate::bindings::interlock::step::types::{
+    Appending, Assignment, Condition, ConditionStatus, Mutation, Rejection, Value,
+};
+use crate::bindings::interlock::step::{fencing, lease, log};
+use crate::bindings::{Entity, Failure};
+use crate::{Went, change, heard, permanent};
+use std::hint::black_box;
+
+type Attempt = fn(&Entity) -> Went;
+
+pub(crate) fn find(name: &str) -> Option<Attempt> {
+    ATTEMPTS.iter().find(|(known, _)| *known == name).map(|(_, attempt)| *attempt)
+}
+
+/// Every attempt by name; README.md says what becomes of each.
+const ATTEMPTS: &[(&str, Attempt)] = &[
+    // the right to move
+    ("spent", spent),
+    ("spent-then-trap", spent_then_trap),
+    ("after-the-end-loop", after_the_end_loop),
+    ("after-the-end-panic", after_the_end_panic),
+    ("after-the-end-failure", after_the_end_failure),
+    ("refusal-limit", refusal_limit),
+    ("not-allowed", not_allowed),
+    ("no-transition", |_| Went::Over(Ok(()))),
+    ("fence-loop", |_| loop_for_ever()),
+    ("fence-calls", fence_calls),
+    ("lease-not-granted", lease_not_granted),
+    // what is not a step's to write
+    ("desired-is-for-clients", desired_is_for_clients),
+    ("version-is-for-the-host", version_is_for_the_host),
+    ("condition-of-the-host", condition_of_the_host),
+    // documents
+    ("not-json", not_json),
+    ("schema", schema),
+    ("numbers", numbers),
+    ("increment-overflow", increment_overflow),
+    ("document-size", document_size),
+    ("document-depth", document_depth),
+    ("hostcall-size", hostcall_size),
+    ("control-characters", control_characters),
+    ("failure-size", failure_size),
+    ("list-size", list_size),
+    // time and space
+    ("idle-deadline", |_| loop_for_ever()),
+    ("idle-deadline-calls", idle_deadline_calls),
+    ("total-deadline", total_deadline),
+    ("save-limit", save_limit),
+    ("log-budget", log_budget),
+    ("memory-limit", memory_limit),
+    ("stack-limit", stack_limit),
+    ("panic", |_| panic!("a step may panic, and only its attempt fails")),
+];
+
+// --- The right to move -------------------------------------------------------
+
+fn spent(entity: &Entity) -> Went {
+    if let Err(e) = entity.transition(&change("calm")) {
+        return Went::Over(Err(permanent(heard(&e))));
+    }
+    match entity.transition(&change("alarm")) {
+        Ok(()) => say("a second transition was accepted"),
+        Err(e) => say(&heard(&e)),
+    }
+    Went::Over(Ok(()))
+}
+
+fn spent_then_trap(entity: &Entity) -> Went {
+    let _ = spent(entity);
+    let _ = entity.transition(&change("alarm"));
+    say("a third call was answered");
+    Went::Over(Ok(()))
+}
+
+fn after_the_end_loop(entity: &Entity) -> Went {
+    let _ = entity.transition(&change("calm"));
+    loop_for_ever()
+}
+
+fn after_the_end_panic(entity: &Entity) -> Went {
+    let _ = entity.transition(&change("calm"));
+    panic!("after an accepted transition this changes nothing")
+}
+
+fn after_the_end_failure(entity: &Entity) -> Went {
+    let _ = entity.transition(&change("calm"));
+    Went::Over(Err(permanent("after an accepted transition this changes nothing".to_owned())))
+}
+
+fn refusal_limit(entity: &Entity) -> Went {
+    let mut codes = Vec::new();
+    for _ in 0..40 {
+        match entity.transition(&change("root")) {
+            Ok(()) => return Went::Through("root was entered".to_owned()),
+            Err(e) => codes.push(e.code),
+        }
+    }
+    Went::Through(format!("{} refusals were answered", codes.len()))
+}
+
+fn not_allowed(entity: &Entity) -> Went {
+    all_refused(["root", "attempting", "stopped", "Calm", "", "calm\0"].map(|to| entity.transition(&change(to))))
+}
+
+/// For a test that takes the entity away meanwhile: the next call hears `fenced` or traps.
+fn fence_calls(entity: &Entity) -> Went {
+    while fencing::still_holds(entity) {
+        black_box(entity.version());
+    }
+    match entity.transition(&change("alarm")) {
+        Ok(()) => say("a fenced transition was accepted"),
+        Err(e) => say(&heard(&e)),
+    }
+    Went::Over(Ok(()))
+}
+
+fn lease_not_granted(entity: &Entity) -> Went {
+    all_refused(["master", "", "../x", "a\0b"].map(|name| lease::acquire(entity, name, Some(u64::MAX)).map(drop)))
+}
+
+// --- What is not a step's to write -------------------------------------------
+
+fn desired_is_for_clients(entity: &Entity) -> Went {
+    all_refused(["desired.image", "desired", "event.name"].map(|field| put(entity, field, "\"mine\"")))
+}
+
+fn version_is_for_the_host(entity: &Entity) -> Went {
+    let fields = ["version", "entity.version", "state", "token", "lock", "generation", "execution", "row.x", "", "."];
+    all_refused(fields.map(|field| put(entity, field, "99")))
+}
+
+fn condition_of_the_host(entity: &Entity) -> Went {
+    let condition = Condition {
+        type_: "interlock/execution".to_owned(),
+        status: ConditionStatus::True,
+        reason: "Fine".to_owned(),
+        message: "nothing to see here".to_owned(),
+    };
+    all_refused([entity.transition(&Change { conditions: vec![condition], ..change("alarm") })])
+}
+
+// --- Documents ----------------------------------------------------------------
+
+fn not_json(entity: &Entity) -> Went {
+    let texts = ["", "{", "{\"name\":}", "nul", "{} {}", "'a'", "NaN", "\u{feff}{}", "\"\\ud800\""];
+    all_refused(texts.map(|text| data(entity, text.to_owned())))
+}
+
+fn schema(entity: &Entity) -> Went {
+    let texts = ["null", "{}", "[]", r#"{"name":1,"said":[]}"#, r#"{"name":"x","said":[],"root":true}"#];
+    all_refused(texts.map(|text| data(entity, text.to_owned())))
+}
+
+fn numbers(entity: &Entity) -> Went {
+    let numbers = ["1e999", "-1e999", "18446744073709551616", "-9223372036854775809", "01", "0x1", "1."];
+    all_refused(numbers.map(|number| data(entity, format!(r#"{{"name":"x","said":[],"number":{number}}}"#))))
+}
+
+fn increment_overflow(entity: &Entity) -> Went {
+    let add = |number: &str| Mutation::Increment(assignment("data.number", number));
+    let most = "9223372036854775807";
+    let sets = [
+        vec![add(most), add(most), add(most)],
+        vec![Mutation::Remove("data.number".to_owned()), add("18446744073709551615"), add("1")],
+        vec![add("\"one\"")],
+        vec![add("1e999")],
+    ];
+    all_refused(sets.map(|set| entity.transition(&Change { set, ..change("alarm") })))
+}
+
+fn document_size(entity: &Entity) -> Went {
+    let filler = "x".repeat(300 << 10);
+    all_refused([data(entity, format!(r#"{{"name":"{filler}","said":[]}}"#))])
+}
+
+fn document_depth(entity: &Entity) -> Went {
+    let nested = |depth: usize| format!(r#"{{"name":{}{},"said":[]}}"#, "[".repeat(depth), "]".repeat(depth));
+    all_refused([1_000, 100_000].map(|depth| data(entity, nested(depth))))
+}
+
+fn hostcall_size(entity: &Entity) -> Went {
+    let filler = "x".repeat(12 << 20);
+    all_refused([data(entity, format!(r#"{{"name":"{filler}","said":[]}}"#))])
+}
+
+fn control_characters(entity: &Entity) -> Went {
+    let message = "one\nERROR forged line\r\u{1b}[2Jcleared\0\u{202e}reversed";
+    log::write(log::Level::Info, message, &[("key\n".to_owned(), message.to_owned())]);
+    let raw = format!("{{\"name\":\"{}\",\"said\":[]}}", '\u{1}');
+    match data(entity, raw) {
+        Ok(()) => Went::Through("a raw control character is no JSON".to_owned()),
+        // Escaped it is a text like any other, and must come out escaped wherever it is shown.
+        Err(e) => Went::Refused(vec![heard(&e), message.to_owned()]),
+    }
+}
+
+fn failure_size(_: &Entity) -> Went {
+    let code = "c\n".repeat(1 << 10);
+    let reason = "r\0".repeat(256 << 10);
+    Went::Over(Err(Failure { permanent: false, code, reason, retry_after_ms: Some(u64::MAX) }))
+}
+
+fn list_size(entity: &Entity) -> Went {
+    let one = || {
+        Mutation::Append(Appending {
+            field: "data.said".to_owned(),
+            value: Value::Json("\"x\"".to_owned()),
+            limit: u32::MAX,
+        })
+    };
+    let set = (0..50_000).map(|_| one()).collect();
+    all_refused([entity.transition(&Change { set, ..change("alarm") })])
+}
+
+// --- Time and space -----------------------------------------------------------
+
+fn loop_for_ever() -> Went {
+    let mut n = 0_u64;
+    loop {
+        n = black_box(n.wrapping_add(1));
+    }
+}
+
+/// Calls that read are no progress.
+fn idle_deadline_calls(entity: &Entity) -> Went {
+    loop {
+        black_box((entity.version(), entity.data()));
+    }
+}
+
+/// Saving is progress, so that only the total deadline is left.
+fn total_deadline(entity: &Entity) -> Went {
+    loop {
+        let pause = entity.deadline_ms().saturating_sub(500);
+        while entity.deadline_ms() > pause {
+            black_box(0);
+        }
+        if let Err(e) = save(entity) {
+            return Went::Over(Err(permanent(heard(&e))));
+        }
+    }
+}
+
+fn save_limit(entity: &Entity) -> Went {
+    for n in 1..=1_100 {
+        if let Err(e) = save(entity) {
+            return Went::Refused(vec![format!("save {n}"), heard(&e)]);
+        }
+    }
+    Went::Through("1,100 saves were accepted".to_owned())
+}
+
+fn log_budget(_: &Entity) -> Went {
+    let line = "x".repeat(64 << 10);
+    for _ in 0..100_000 {
+        log::write(log::Level::Error, &line, &[]);
+    }
+    Went::Refused(vec!["6 GiB were logged".to_owned()])
+}
+
+fn memory_limit(_: &Entity) -> Went {
+    let mut all = Vec::new();
+    loop {
+        all.push(black_box(vec![1_u8; 1 << 20]));
+    }
+}
+
+fn stack_limit(_: &Entity) -> Went {
+    #[expect(unconditional_recursion, reason = "the attempt itself")]
+    fn deeper(n: u64) -> u64 {
+        let here = black_box([n; 64]);
+        deeper(n + 1) + here[7]
+    }
+    Went::Through(format!("{} levels", deeper(0)))
+}
+
+// --- Helpers --------------------------------------------------------------------
+
+/// Each of these must be refused.
+fn all_refused<const N: usize>(answers: [Result<(), Rejection>; N]) -> Went {
+    let mut codes = Vec::new();
+    for (n, answer) in answers.into_iter().enumerate() {
+        match answer {
+            Ok(()) => return Went::Through(format!("number {n} was accepted")),
+            Err(e) => codes.push(heard(&e)),
+        }
+    }
+    Went::Refused(codes)
+}
+
+fn assignment(field: &str, json: &str) -> Assignment {
+    Assignment { field: field.to_owned(), value: Value::Json(json.to_owned()) }
+}
+
+fn put(entity: &Entity, field: &str, json: &str) -> Result<(), Rejection> {
+    let set = vec![Mutation::Set(assignment(field, json))];
+    entity.transition(&Change { set, ..change("alarm") })
+}
+
+fn data(entity: &Entity, text: String) -> Result<(), Rejection> {
+    entity.transition(&Change { data: Some(text), ..change("alarm") })
+}
+
+fn save(entity: &Entity) -> Result<(), Rejection> {
+    entity.save(&Checkpoint { data: None, outputs: None, set: Vec::new(), conditions: Vec::new() })
+}
+
+fn say(line: &str) {
+    log::write(log::Level::Warn, line, &[]);
+}
