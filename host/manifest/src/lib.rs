@@ -1,1 +1,50 @@
-//! Skeleton.
+//! A machine's TOML and JSON Schemas, checked and turned into the kernel's [`Machine`].
+//!
+//! [`parse`] reads a manifest and reports everything that is wrong with it at once, each with line,
+//! column and remedy; [`render`] shows that to people. [`RuleBook`] holds the compiled schemas of
+//! revisions and answers the kernel's [`Rules`](interlock_kernel::view::Rules).
+//!
+//! This crate knows no file system, clock, network or store: a caller hands in text. How a manifest
+//! is written is in `keys.rs` and `machine.schema.json`; what is checked beyond single values is in
+//! `check/`; jsonschema is named in `schema.rs` alone.
+//!
+//! ```
+//! let report = interlock_manifest::parse("machine.toml", r#"
+//!     machine = "door"
+//!     owner   = "facilities <door@example.com>"
+//!     initial = "shut"
+//!     desired.schema = false
+//!     data.schema    = false
+//!     outputs.schema = false
+//!     events.push.schema = { type = "object" }
+//!     states.shut = { kind = "rest", on.push = { to = "open" } }
+//!     states.open = { kind = "rest", on.push = { to = "shutt" } }
+//! "#);
+//! assert!(report.manifest.is_none());
+//! let problem = &report.problems[0];
+//! assert_eq!((problem.code, problem.line), ("unknown-state", 10));
+//! assert_eq!(problem.remedy, "did you mean `shut`?");
+//! ```
+//!
+//! [`Machine`]: interlock_kernel::machine::Machine
+
+mod book;
+mod check;
+mod draft;
+mod keys;
+mod log;
+mod node;
+mod parse;
+mod problem;
+mod read;
+mod render;
+mod schema;
+mod shape;
+
+pub use book::{CompiledMachine, RuleBook, Uncompiled};
+pub use parse::{Manifest, Report, parse};
+pub use problem::{CODES, Problem, Severity};
+pub use render::render;
+
+/// JSON Schema (Draft 2020-12) of the manifest, for editors: `#:schema machine.schema.json`.
+pub const MANIFEST_SCHEMA: &str = include_str!("../machine.schema.json");

@@ -1,0 +1,80 @@
+//! Every key a manifest may have, table by table. `machine.schema.json` describes the same keys; a
+//! test holds the two together.
+
+/// The keys of a kind of table.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    /// What the table is, in a message.
+    pub(crate) what: &'static str,
+    /// The keys.
+    pub(crate) names: &'static [&'static str],
+}
+
+macro_rules! keys {
+    ($($(#[$doc:meta])* $table:ident $def:literal $what:literal [$($name:literal)*])*) => {
+        $($(#[$doc])* pub(crate) const $table: Keys = Keys { what: $what, names: &[$($name),*] };)*
+
+        /// Each with its name under `$defs` in the schema; empty is the root.
+        #[cfg(test)]
+        const ALL: &[(&str, &Keys)] = &[$(($def, &$table)),*];
+    };
+}
+
+keys! {
+    MANIFEST "" "a manifest" [
+        "machine" "owner" "component" "initial" "revisions" "apply" "labels" "desired" "data" "outputs" "events"
+        "states" "limits"
+    ]
+    /// `[desired]` and `[data]`.
+    DOCUMENT "document" "a document" ["schema" "default"]
+    OUTPUTS "outputs" "outputs" ["schema"]
+    EVENT "event" "an event" ["on_busy" "dedup" "schema"]
+    STATE "state" "a state" [
+        "kind" "outcome" "step" "to" "on" "after" "deadline" "wait" "idle" "total" "retry" "on_failure"
+        "on_permanent" "on_exhausted"
+    ]
+    /// An entry of `on`.
+    MOVE "move" "a move" ["to" "guard" "set"]
+    /// An entry of a step's `to`.
+    TRANSITION "transition" "a transition" ["to" "guard" "set"]
+    TIMER "timer" "a timer" ["name" "wait" "to" "set"]
+    RETRY "retry" "a retry policy" ["attempts" "first" "factor" "max" "jitter"]
+    FAILURE "failure" "a failure path" ["to" "set"]
+    LIMITS "limits" "limits" ["memory" "transitions" "execution" "history"]
+    COMPARISON "comparison" "a comparison" ["field" "op" "value"]
+    GUARD_ALL "all" "a guard" ["all"]
+    GUARD_ANY "any" "a guard" ["any"]
+    VALUE "computed" "a value" ["from" "value" "json"]
+    CHANGE "change" "a change" ["increment" "append" "max" "min" "remove" "from" "value" "json"]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_schema_for_editors_describes_exactly_the_keys_of_the_parser() {
+        let schema: Value = serde_json::from_str(crate::MANIFEST_SCHEMA).expect("JSON");
+        let described: BTreeSet<&str> = schema["$defs"]
+            .as_object()
+            .expect("$defs")
+            .iter()
+            .filter(|(_, def)| def.get("properties").is_some())
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let known: BTreeSet<&str> = ALL.iter().map(|(def, _)| *def).filter(|def| !def.is_empty()).collect();
+        assert_eq!(described, known, "tables");
+        for (def, keys) in ALL {
+            let table = if def.is_empty() { &schema } else { &schema["$defs"][def] };
+            let properties = table["properties"].as_object().expect(def);
+            let described: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
+            assert_eq!(described, keys.names.iter().copied().collect(), "{def}");
+            assert_eq!(table["additionalProperties"], Value::Bool(false), "{def}");
+            for (key, about) in properties {
+                assert!(about["description"].is_string(), "{def}.{key} has no description");
+            }
+        }
+    }
+}

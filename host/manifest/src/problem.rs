@@ -1,0 +1,122 @@
+//! What can be wrong with a manifest: one stable code each.
+
+use serde::Serialize;
+use std::fmt;
+use std::ops::Range;
+
+/// Something to change in a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Whether the manifest can be deployed with it.
+    pub severity: Severity,
+    /// A stable name of this kind of problem; one of [`CODES`].
+    pub code: &'static str,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// What should have stood there, where that is a thing of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What stood there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub got: Option<String>,
+    /// Where, in bytes of the text.
+    pub span: Range<usize>,
+    /// Where it begins, from 1.
+    pub line: usize,
+    /// Where it begins in its line, in characters, from 1.
+    pub column: usize,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// Whether a manifest can be deployed with a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It cannot.
+    Error,
+    /// It can; it is probably not what its owner means.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+macro_rules! codes {
+    ($($variant:ident $text:literal $severity:ident $about:literal,)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Code {
+            $($variant,)*
+        }
+
+        impl Code {
+            pub(crate) const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)*
+                }
+            }
+
+            pub(crate) const fn severity(self) -> Severity {
+                match self {
+                    $(Self::$variant => Severity::$severity,)*
+                }
+            }
+        }
+
+        /// Every code, its severity and what it means.
+        pub const CODES: &[(&str, Severity, &str)] = &[$(($text, Severity::$severity, $about),)*];
+    };
+}
+
+codes! {
+    // How it is written.
+    Syntax "syntax" Error "The text is not TOML.",
+    UnknownKey "unknown-key" Error "A key this table does not have.",
+    MissingKey "missing-key" Error "A key this table must have.",
+    WrongType "wrong-type" Error "A value of another type than its key takes.",
+    BadName "bad-name" Error "A name that breaks the rule for names.",
+    ReservedName "reserved-name" Error "A name that belongs to the host.",
+    BadChoice "bad-choice" Error "A word that is not one of those its key knows.",
+    BadDuration "bad-duration" Error "A length of time that cannot be read.",
+    BadSize "bad-size" Error "A size that cannot be read.",
+    BadPath "bad-path" Error "A field path or source that cannot be read, or is not allowed there.",
+    BadValue "bad-value" Error "A value that its key cannot take.",
+    OutOfRange "out-of-range" Error "A number, duration or size outside its bounds.",
+    TooLarge "too-large" Error "More bytes or entries than the host takes.",
+    // Schemas and documents.
+    NoSchema "no-schema" Warning "A document without a schema: anything is accepted.",
+    BadSchema "bad-schema" Error "A JSON Schema that does not compile.",
+    UnknownKeyword "unknown-keyword" Warning "A JSON Schema keyword nobody knows: it checks nothing.",
+    BadDefault "bad-default" Error "A default that its own schema refuses.",
+    // States and their moves.
+    InitialNotRest "initial-not-rest" Error "An entity must begin at rest.",
+    UnknownState "unknown-state" Error "A move to a state that does not exist.",
+    UnreachableState "unreachable-state" Warning "No way leads from the initial state to this one.",
+    WrongKind "wrong-kind" Error "A key that a state of this kind cannot have.",
+    UnusedKey "unused-key" Warning "A key that has no effect here.",
+    StepWithoutTo "step-without-to" Error "A step that no transition is allowed to.",
+    ToWithoutStep "to-without-step" Error "Transitions nobody can ask for.",
+    NoWayOut "no-way-out" Error "A working state that nothing leaves: the lock would stay for good.",
+    NoDeadline "no-deadline" Error "A working state that may last for ever without saying so.",
+    NeverRests "never-rests" Warning "From here no rest or final state can be reached.",
+    RestsForGood "rests-for-good" Warning "A rest state that takes no event.",
+    DuplicateMove "duplicate-move" Error "Two transitions of a step to the same state.",
+    DuplicateTimer "duplicate-timer" Error "Two timers of a state with one name.",
+    EmptyMove "empty-move" Error "A move that neither enters a state nor sets a field.",
+    ShadowedMove "shadowed-move" Warning "A move behind one without guard: it is never taken.",
+    NoComponent "no-component" Error "Steps, and no component to run them.",
+    // Events and fields.
+    UndeclaredEvent "undeclared-event" Error "An event that is not declared.",
+    UnusedEvent "unused-event" Warning "An event that no state takes.",
+    UnknownField "unknown-field" Error "A field that the schema rules out.",
+    TypeMismatch "type-mismatch" Warning "A comparison or change that the schema's types make pointless.",
+    // Times.
+    IdleOverTotal "idle-over-total" Error "An attempt may be idle for longer than it may last.",
+    DeadlineUnderTotal "deadline-under-total" Warning "The visit ends before one attempt may.",
+}

@@ -1,0 +1,266 @@
+//! Guards, values and `set`.
+//!
+//! A value is a literal (text, number, boolean, array), `{ from = "event.size" }`, `{ value = ... }` for
+//! a literal table, or `{ json = "..." }` for JSON text, which is how null is written. A bare table is
+//! never a literal, so a misspelt key is a mistake and not a document.
+
+use crate::draft::{ComparisonDraft, GuardDraft, SetDraft};
+use crate::keys;
+use crate::log::{Log, Spot, excerpt, list, suggest};
+use crate::node::Node;
+use crate::problem::Code;
+use interlock_kernel::doc::Doc;
+use interlock_kernel::limits::{APPEND_MAX, MUTATIONS_MAX};
+use interlock_kernel::value::{Comparison, Mutation, Operation, Operator, Path, Root, Source, Value};
+
+const GUARD_REMEDY: &str = "write { field = \"event.size\", op = \"gt\", value = 1 }, { all = [...] } or { any = [...] }";
+
+/// A single comparison, `{ all = [...] }`, or `{ any = [...] }` of comparisons and `{ all = [...] }`.
+pub(super) fn guard(node: &Node<'_>, log: &mut Log<'_>) -> GuardDraft {
+    let Some(entries) = node.as_table() else {
+        node.wrong("a guard", GUARD_REMEDY, log);
+        return GuardDraft::Some(Vec::new());
+    };
+    GuardDraft::Some(match (entries.contains_key("any"), entries.contains_key("all")) {
+        (true, _) => {
+            let Some(any) = node.table(&keys::GUARD_ANY, log).and_then(|table| table.get("any")) else {
+                return GuardDraft::Some(Vec::new());
+            };
+            some_items(&any, log).iter().map(|item| all_or_one(item, log)).collect()
+        }
+        _ => vec![all_or_one(node, log)],
+    })
+}
+
+fn all_or_one(node: &Node<'_>, log: &mut Log<'_>) -> Vec<ComparisonDraft> {
+    let Some(entries) = node.as_table() else {
+        node.wrong("a comparison", GUARD_REMEDY, log);
+        return Vec::new();
+    };
+    if !entries.contains_key("all") {
+        return comparison(node, log).into_iter().collect();
+    }
+    let Some(all) = node.table(&keys::GUARD_ALL, log).and_then(|table| table.get("all")) else { return Vec::new() };
+    some_items(&all, log).iter().filter_map(|item| comparison(item, log)).collect()
+}
+
+fn some_items<'a>(node: &Node<'a>, log: &mut Log<'_>) -> Vec<Node<'a>> {
+    let Some(items) = node.as_items() else {
+        node.wrong("an array", "write the comparisons in square brackets", log);
+        return Vec::new();
+    };
+    if items.is_empty() {
+        let message = format!("`{}` is empty: it would always hold", node.path);
+        log.add(Code::BadValue, &node.at(), message, "add a comparison, or leave the guard out");
+    }
+    items
+}
+
+fn comparison(node: &Node<'_>, log: &mut Log<'_>) -> Option<ComparisonDraft> {
+    let table = node.table(&keys::COMPARISON, log)?;
+    let field = table.need("field", "say which field is compared: field = \"event.size\"", log);
+    let operator = table.need("op", "say how it is compared: op = \"eq\"", log);
+    let operators = Operator::ALL;
+    let operator = operator.and_then(|node| node.choice(&operators, log));
+    let exists = operator.as_ref().is_some_and(|operator| operator.value == Operator::Exists);
+    let value = match table.get("value") {
+        None if exists => Some(Spot { value: Value::Json(Doc::new(true.into())), at: table.at.clone() }),
+        None => {
+            table.need("value", "say what it is compared with: value = 1, or value = { from = \"data.size\" }", log);
+            None
+        }
+        Some(node) => value(&node, log),
+    };
+    let field = field.and_then(|node| guard_path(&node, log));
+    let (field, operator, value) = (field?, operator?, value?);
+    Some(ComparisonDraft {
+        comparison: Comparison { field: field.value, operator: operator.value, value: value.value },
+        field_at: field.at,
+        value_at: value.at,
+    })
+}
+
+fn guard_path(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Path>> {
+    let text = node.text(log)?;
+    let path = path(&text, log)?;
+    if path.value.root == Root::Row {
+        no_row(&path.value, &text, log);
+        return None;
+    }
+    Some(path)
+}
+
+fn path(text: &Spot<&str>, log: &mut Log<'_>) -> Option<Spot<Path>> {
+    match text.value.parse::<Path>() {
+        Ok(path) => Some(Spot { value: path, at: text.at.clone() }),
+        Err(why) => {
+            let remedy = "begin with event, desired, data or outputs: \"event.size\", \"data.nodes[0]\"";
+            log.add(Code::BadPath, &text.at, excerpt(&why), remedy).got(excerpt(text.value));
+            None
+        }
+    }
+}
+
+fn no_row(path: &Path, text: &Spot<&str>, log: &mut Log<'_>) {
+    let remedy = "use event, desired, data or outputs";
+    log.add(Code::BadPath, &text.at, format!("`{path}`: a machine's moves see no row"), remedy).got(excerpt(text.value));
+}
+
+fn value(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
+    if node.as_table().is_none() {
+        return Some(node.spot(Value::Json(Doc::new(node.json(log)?))));
+    }
+    let table = node.table(&keys::VALUE, log)?;
+    let written: Vec<Node<'_>> = keys::VALUE.names.iter().filter_map(|key| table.get(key)).collect();
+    let [one] = written.as_slice() else {
+        not_one(node, "a value", &keys::VALUE, "a literal table is written { value = { ... } }", log);
+        return None;
+    };
+    computed(one, log)
+}
+
+/// What `from`, `value` or `json` says.
+fn computed(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
+    let value = match last(&node.path) {
+        "from" => Value::From(source(node, log)?),
+        "json" => Value::Json(json_text(node, log)?),
+        _ => Value::Json(Doc::new(node.json(log)?)),
+    };
+    Some(node.spot(value))
+}
+
+fn source(node: &Node<'_>, log: &mut Log<'_>) -> Option<Source> {
+    let text = node.text(log)?;
+    match text.value.parse::<Source>() {
+        Ok(Source::Field(path)) if path.root == Root::Row => {
+            no_row(&path, &text, log);
+            None
+        }
+        Ok(source) => Some(source),
+        Err(why) => {
+            let remedy = "use now, now+5m, now-90s, execution, or a field such as \"event.size\"";
+            log.add(Code::BadPath, &text.at, excerpt(&why), remedy).got(excerpt(text.value));
+            None
+        }
+    }
+}
+
+fn json_text(node: &Node<'_>, log: &mut Log<'_>) -> Option<Doc> {
+    let text = node.text(log)?;
+    Doc::parse(text.value)
+        .map_err(|why| {
+            let message = format!("`{}` is not JSON: {}", node.path, excerpt(&why.to_string()));
+            log.add(Code::BadValue, &text.at, message, "write JSON in single quotes: { json = 'null' }").got(excerpt(text.value));
+        })
+        .ok()
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+fn not_one(node: &Node<'_>, what: &str, keys: &keys::Keys, hint: &str, log: &mut Log<'_>) {
+    let message = format!("`{}` is not {what}", node.path);
+    log.add(Code::BadValue, &node.at(), message, format!("use one of {}; {hint}", list(keys.names)))
+        .expected(format!("exactly one of {}", list(keys.names)));
+}
+
+/// `{ "data.size" = { from = "event.size" }, "data.tries" = { increment = 1 } }`, in file order.
+pub(super) fn set(node: &Node<'_>, log: &mut Log<'_>) -> Vec<SetDraft> {
+    let entries = node.entries(log);
+    if entries.len() > MUTATIONS_MAX {
+        let message = format!("`{}` has {} entries", node.path, entries.len());
+        log.add(Code::TooLarge, &node.key, message, format!("keep at most {MUTATIONS_MAX}"));
+    }
+    entries.into_iter().filter_map(|(key, node)| mutation(&key, &node, log)).collect()
+}
+
+fn mutation(key: &Spot<&str>, node: &Node<'_>, log: &mut Log<'_>) -> Option<SetDraft> {
+    if unquoted(key, node, log) {
+        return None;
+    }
+    let field = set_path(key, log);
+    let change = change(node, log);
+    let (field, (operation, value)) = (field?, change?);
+    if operation == Operation::Remove && field.value.segments.is_empty() {
+        let message = format!("`{}` cannot be removed whole", field.value);
+        log.add(Code::BadPath, &field.at, message, format!("name a field: \"{}.x\" = {{ remove = true }}", field.value));
+        return None;
+    }
+    Some(SetDraft {
+        mutation: Mutation { field: field.value, operation, value: value.value },
+        field_at: field.at,
+        value_at: value.at,
+    })
+}
+
+/// `data.size = 1` without quotes is a table to TOML.
+fn unquoted(key: &Spot<&str>, node: &Node<'_>, log: &mut Log<'_>) -> bool {
+    let known = |name: &str| keys::CHANGE.names.contains(&name);
+    let inner = node.as_table().and_then(|entries| entries.keys().map(|key| key.get_ref().as_ref()).find(|name| !known(name)));
+    let Some(inner) = inner.filter(|_| matches!(key.value, "data" | "outputs")) else { return false };
+    let path = excerpt(&format!("{}.{inner}", key.value));
+    let message = format!("`{path}` is read as a table in a table");
+    log.add(Code::BadPath, &key.at, message, format!("write the path in quotes: \"{path}\" = ..."));
+    true
+}
+
+fn set_path(key: &Spot<&str>, log: &mut Log<'_>) -> Option<Spot<Path>> {
+    let field = path(key, log)?;
+    if !matches!(field.value.root, Root::Data | Root::Outputs) {
+        let name = excerpt(key.value);
+        log.add(Code::BadPath, &key.at, format!("`{name}` cannot be set"), "set fields of data or outputs; clients write desired")
+            .expected("a path that begins with data or outputs")
+            .got(name);
+        return None;
+    }
+    Some(field)
+}
+
+fn change(node: &Node<'_>, log: &mut Log<'_>) -> Option<(Operation, Spot<Value>)> {
+    let Some(entries) = node.as_table() else { return Some((Operation::Set, value(node, log)?)) };
+    let mut known: Vec<&str> = entries.keys().map(|key| key.get_ref().as_ref()).filter(|key| keys::CHANGE.names.contains(key)).collect();
+    known.sort_unstable();
+    let strange = entries.len() > known.len();
+    if strange && known.is_empty() && !near_a_change(entries.keys().map(|key| key.get_ref().as_ref())) {
+        let remedy = "write a literal table as { value = { ... } }";
+        let message = format!("`{}` is a bare table", node.path);
+        log.add(Code::BadValue, &node.at(), message, remedy).expected(format!("a literal, or one of {}", list(keys::CHANGE.names)));
+        return None;
+    }
+    let table = node.table(&keys::CHANGE, log)?;
+    if strange {
+        return None; // reported as an unknown key
+    }
+    match known.as_slice() {
+        ["append", "max"] => {
+            let max = table.get("max").and_then(|node| node.integer(1..=APPEND_MAX as u64, log));
+            let value = value(&table.get("append")?, log);
+            Some((Operation::Append { max: usize::try_from(max?.value).ok()? }, value?))
+        }
+        ["append"] => Some((Operation::Append { max: APPEND_MAX }, value(&table.get("append")?, log)?)),
+        ["increment"] => Some((Operation::Increment, value(&table.get("increment")?, log)?)),
+        ["max"] => Some((Operation::Max, value(&table.get("max")?, log)?)),
+        ["min"] => Some((Operation::Min, value(&table.get("min")?, log)?)),
+        ["remove"] => remove(&table.get("remove")?, log),
+        [one @ ("from" | "value" | "json")] => Some((Operation::Set, computed(&table.get(one)?, log)?)),
+        _ => {
+            not_one(node, "a change", &keys::CHANGE, "`append` may have `max` beside it", log);
+            None
+        }
+    }
+}
+
+fn near_a_change<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
+    names.any(|name| suggest(name, keys::CHANGE.names.iter().copied(), "").starts_with("did you mean"))
+}
+
+fn remove(node: &Node<'_>, log: &mut Log<'_>) -> Option<(Operation, Spot<Value>)> {
+    match node.value.get_ref() {
+        toml::de::DeValue::Boolean(true) => Some((Operation::Remove, node.spot(Value::Json(Doc::new(serde_json::Value::Null))))),
+        _ => {
+            node.wrong("`true`", "write { remove = true }, or leave the entry out", log);
+            None
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The one file that knows jsonschema: Draft 2020-12, offline, formats checked, patterns without
+//! backtracking. It turns the crate's errors into a path, a rule in words and what stood there.
+
+use crate::log::excerpt;
+use interlock_kernel::doc::Doc;
+use interlock_kernel::view::Breach;
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+use std::fmt;
+
+/// A compiled pattern, and the cache of states it may build while it matches, in bytes. Enough for any
+/// pattern people write; `(a{1000}){1000}` is refused.
+const PATTERN_BYTES_MAX: usize = 256 * 1024;
+
+/// A schema, ready to judge documents.
+pub(crate) struct Compiled(Validator);
+
+impl fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Compiled")
+    }
+}
+
+/// Why a schema does not compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Where in the schema, as a JSON Pointer.
+    pub(crate) path: String,
+    pub(crate) why: String,
+}
+
+impl Compiled {
+    pub(crate) fn new(schema: &Value) -> Result<Self, Fault> {
+        jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .offline()
+            .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX))
+            .should_validate_formats(true)
+            .should_ignore_unknown_formats(false)
+            .build(schema)
+            .map(Self)
+            .map_err(|error| fault(&error))
+    }
+
+    pub(crate) fn check(&self, doc: &Doc) -> Result<(), Breach> {
+        self.0.validate(doc.value()).map_err(|error| breach(&error))
+    }
+}
+
+fn fault(error: &ValidationError<'_>) -> Fault {
+    let path = error.instance_path().as_str().to_owned();
+    let why = match error.kind() {
+        Kind::Format { format } if format == "regex" => {
+            "expected a regular expression without look-around and back-references".to_owned()
+        }
+        _ => error.to_string(),
+    };
+    Fault { path, why: excerpt(&why) }
+}
+
+fn breach(error: &ValidationError<'_>) -> Breach {
+    let at = error.instance_path().as_str();
+    let (path, expected, missing) = match error.kind() {
+        Kind::Required { property } => (below(at, property.as_str().unwrap_or_default()), "a value: it is required".to_owned(), true),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            let first = unexpected.first().map_or("", String::as_str);
+            (below(at, first), "no field of this name".to_owned(), false)
+        }
+        kind => (at.to_owned(), rule(kind, error), false),
+    };
+    let found = match error.kind() {
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            unexpected.first().and_then(|name| error.instance().get(name)).map(show)
+        }
+        _ => (!missing).then(|| show(error.instance())),
+    };
+    Breach { path, expected, got: found.unwrap_or_else(|| "nothing".to_owned()) }
+}
+
+fn below(at: &str, field: &str) -> String {
+    format!("{at}/{}", field.replace('~', "~0").replace('/', "~1"))
+}
+
+fn show(value: &Value) -> String {
+    excerpt(Doc::new(value.clone()).text())
+}
+
+/// The rule in words.
+fn rule(kind: &Kind, error: &ValidationError<'_>) -> String {
+    match kind {
+        Kind::Type { kind: TypeKind::Single(one) } => article(one.as_str()),
+        Kind::Type { kind: TypeKind::Multiple(set) } => {
+            set.iter().map(|one| article(one.as_str())).collect::<Vec<_>>().join(" or ")
+        }
+        Kind::Minimum { limit } => format!("at least {limit}"),
+        Kind::Maximum { limit } => format!("at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => format!("at least {}", count(*limit, "character")),
+        Kind::MaxLength { limit } => format!("at most {}", count(*limit, "character")),
+        Kind::MinItems { limit } => format!("at least {}", count(*limit, "element")),
+        Kind::MaxItems { limit } => format!("at most {}", count(*limit, "element")),
+        Kind::MinProperties { limit } => format!("at least {}", count(*limit, "field")),
+        Kind::MaxProperties { limit } => format!("at most {}", count(*limit, "field")),
+        Kind::AdditionalItems { limit } => format!("at most {}", count(*limit as u64, "element")),
+        Kind::UniqueItems => "elements that all differ".to_owned(),
+        Kind::Contains => "an element that fits `contains`".to_owned(),
+        Kind::Constant { expected_value } => show(expected_value),
+        Kind::Enum { options } => match options.as_array() {
+            Some(options) => format!("one of {}", excerpt(&options.iter().map(show).collect::<Vec<_>>().join(", "))),
+            None => show(options),
+        },
+        Kind::Pattern { pattern } => format!("text matching {}", excerpt(pattern)),
+        Kind::Format { format } => format!("text in format {}", excerpt(format)),
+        Kind::FalseSchema => "nothing: the schema is false".to_owned(),
+        Kind::AnyOf { context } => format!("one of {} alternatives (anyOf)", context.len()),
+        Kind::OneOfNotValid { context } => format!("one of {} alternatives (oneOf)", context.len()),
+        Kind::OneOfMultipleValid { context } => format!("only one of {} alternatives (oneOf)", context.len()),
+        Kind::Not { schema } => format!("something else than {}", show(schema)),
+        Kind::PropertyNames { error } => format!("field names that are {}", rule(error.kind(), error)),
+        // The rest are rare; the crate's own words name the rule.
+        _ => excerpt(&error.masked().to_string()),
+    }
+}
+
+fn article(noun: &str) -> String {
+    match noun {
+        "null" => "null".to_owned(),
+        "string" => "text".to_owned(),
+        "integer" | "array" | "object" => format!("an {noun}"),
+        _ => format!("a {noun}"),
+    }
+}
+
+fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
