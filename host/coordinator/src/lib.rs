@@ -1,1 +1,43 @@
-//! Skeleton.
+//! The only place where kernel meets store.
+//!
+//! The kernel decides and knows no bytes, no clock and no task; the store keeps bytes and knows no
+//! entity. Here a command becomes one decision in one transaction (`submit`), what a decision asks
+//! to look at is looked at once it is durable (`core`), and what nobody asked for is noticed: time
+//! that has come (`scheduler`), attempts that wait for a slot (`dispatch`), attempts of an earlier
+//! boot (`recover`), records that disagree (`reconcile`). It runs no guest: an [`Executor`] does.
+//!
+//! Start with [`Coordinator::open`]; write through [`Coordinator::submit`]; read on durable snapshots
+//! through the other methods.
+
+mod alarm;
+mod codec;
+mod coordinator;
+mod core;
+mod counters;
+mod deadline;
+mod dispatch;
+mod error;
+mod executor;
+mod gate;
+mod precheck;
+mod read;
+mod reconcile;
+mod recover;
+mod scheduler;
+mod submit;
+mod supervise;
+mod txn;
+mod views;
+mod wait;
+mod watch;
+
+pub use coordinator::{Coordinator, Health, OpenError, Options};
+pub use counters::Stats;
+pub use dispatch::{AttemptView, Phase};
+pub use error::SubmitError;
+pub use executor::{Attempt, Ended, Executor, Snapshot};
+pub use gate::{Closed, Gate};
+pub use supervise::TaskHealth;
+pub use views::{Behind, EntityView, History, Listing, MachineView, PAGE_MAX, Page};
+pub use wait::Settled;
+pub use watch::{Filter, Watch, WatchError, Watched};

@@ -1,0 +1,332 @@
+//! Keys as bytes: one ordered key space.
+//!
+//! ```text
+//! D <due u64> <entity>                 the earliest thing that store time will cause
+//! E <machine> <key> 0                  head
+//!                   1 ..= 6            parts
+//!                   7 <place u64>      inbox
+//!                   8 <!inc> <!n>      history, newest first: it lands beside the head
+//!                   9 <event id>       dedup; survives delete
+//! K                                    the store's secret
+//! M <machine>                          machine
+//! N <session u64>                      sessions
+//! R <machine> <number u64>             revisions
+//! S <session u64> <entity>             open attempts by session: orphans without a scan
+//! T <due i64> <entity> <timer>         timers
+//! X <due u64> <seq u64> <n u32>        expiry: appended, popped from the left
+//! ```
+//! Numbers are big-endian and fixed; texts are escaped (`00` becomes `00 FF`) and end with `00 01`, so
+//! that no text is a prefix of another and order is that of the texts.
+
+use interlock_kernel::ids::{EntityId, EventId, MachineName, Name};
+use interlock_kernel::record::{Expires, Key, OpenAttempt, Part};
+use interlock_kernel::time::{StoreTime, WallTime};
+use interlock_kernel::view::Span;
+use interlock_kernel::{Incarnation, SessionId};
+use serde_json::json;
+use std::str::FromStr;
+
+const DUE: u8 = b'D';
+const ENTITY: u8 = b'E';
+const SECRET: u8 = b'K';
+const MACHINE: u8 = b'M';
+const SESSION: u8 = b'N';
+const REVISION: u8 = b'R';
+const OPEN: u8 = b'S';
+const TIMER: u8 = b'T';
+const EXPIRY: u8 = b'X';
+
+const HEAD: u8 = 0;
+const INBOX: u8 = 7;
+const HISTORY: u8 = 8;
+const DEDUP: u8 = 9;
+
+/// The lowest byte that sorts behind every record of an entity.
+const BEHIND: u8 = 0xFF;
+
+/// A key that cannot be read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BadKey(String);
+
+impl std::fmt::Display for BadKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The bytes of a key.
+pub(crate) fn encode(key: &Key) -> Vec<u8> {
+    let mut out = Writer(Vec::with_capacity(64));
+    match key {
+        Key::Machine(machine) => out.family(MACHINE).text(machine.as_str()),
+        Key::Revision(machine, number) => out.family(REVISION).text(machine.as_str()).number(*number),
+        Key::Head(entity) => out.of(entity).byte(HEAD),
+        Key::Part(entity, part) => out.of(entity).byte(part_byte(*part)),
+        Key::Inbox(entity, place) => out.of(entity).byte(INBOX).number(*place),
+        Key::History(entity, incarnation, number) => {
+            out.of(entity).byte(HISTORY).number(!incarnation.get()).number(!*number)
+        }
+        Key::Dedup(entity, event) => out.of(entity).byte(DEDUP).text(event.as_str()),
+        Key::Due(due, entity) => out.family(DUE).number(due.0).entity(entity),
+        Key::Timer(due, entity, timer) => out.family(TIMER).signed(due.0).entity(entity).text(timer.as_str()),
+        Key::Open(session, entity) => out.family(OPEN).number(session.get()).entity(entity),
+        Key::Session(session) => out.family(SESSION).number(session.get()),
+        Key::Expiry(due, seq, n) => {
+            out.family(EXPIRY).number(due.0).number(*seq);
+            out.0.extend_from_slice(&n.to_be_bytes());
+            &mut out
+        }
+        Key::Secret => out.family(SECRET),
+    };
+    out.0
+}
+
+/// The key of these bytes.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
+    let mut rest = Reader { all: bytes, rest: bytes };
+    let key = match rest.byte()? {
+        MACHINE => Key::Machine(rest.name()?),
+        REVISION => Key::Revision(rest.name()?, rest.number()?),
+        ENTITY => {
+            let entity = rest.entity()?;
+            match rest.byte()? {
+                HEAD => Key::Head(entity),
+                INBOX => Key::Inbox(entity, rest.number()?),
+                HISTORY => {
+                    let incarnation = incarnation(!rest.number()?)?;
+                    Key::History(entity, incarnation, !rest.number()?)
+                }
+                DEDUP => Key::Dedup(entity, rest.name::<EventId>()?),
+                byte => match Part::ALL.into_iter().find(|part| part_byte(*part) == byte) {
+                    Some(part) => Key::Part(entity, part),
+                    None => return Err(rest.bad("a record of an entity")),
+                },
+            }
+        }
+        DUE => Key::Due(StoreTime(rest.number()?), rest.entity()?),
+        TIMER => Key::Timer(WallTime(rest.signed()?), rest.entity()?, rest.name::<Name>()?),
+        OPEN => Key::Open(session(rest.number()?)?, rest.entity()?),
+        SESSION => Key::Session(session(rest.number()?)?),
+        EXPIRY => Key::Expiry(StoreTime(rest.number()?), rest.number()?, u32::from_be_bytes(rest.fixed()?)),
+        SECRET => Key::Secret,
+        _ => return Err(rest.bad("a known family")),
+    };
+    if rest.rest.is_empty() { Ok(key) } else { Err(rest.bad("nothing behind it")) }
+}
+
+/// From the first key of a run, to behind its last one.
+pub(crate) fn range(span: &Span) -> (Vec<u8>, Vec<u8>) {
+    match span {
+        Span::Sessions => family(SESSION),
+        Span::Open(session) => {
+            let mut from = Writer(Vec::new());
+            from.family(OPEN).number(session.get());
+            behind(from.0)
+        }
+        Span::Expired(until) => {
+            let (from, _) = family(EXPIRY);
+            let mut to = Writer(Vec::new());
+            to.family(EXPIRY).number(until.0.saturating_add(1));
+            (from, to.0)
+        }
+        Span::Inbox(entity) => {
+            let mut from = Writer(Vec::new());
+            from.of(entity).byte(INBOX);
+            behind(from.0)
+        }
+        Span::History(entity, incarnation, newest) => history(entity, incarnation.get(), *newest),
+    }
+}
+
+/// An incarnation's history from an entry downwards, newest first.
+pub(crate) fn history(entity: &EntityId, incarnation: u64, newest: u64) -> (Vec<u8>, Vec<u8>) {
+    let mut prefix = Writer(Vec::new());
+    prefix.of(entity).byte(HISTORY).number(!incarnation);
+    let (mut from, to) = behind(prefix.0);
+    from.extend_from_slice(&(!newest).to_be_bytes());
+    (from, to)
+}
+
+/// All index entries of store time.
+pub(crate) fn due() -> (Vec<u8>, Vec<u8>) {
+    family(DUE)
+}
+
+/// All timers.
+pub(crate) fn timers() -> (Vec<u8>, Vec<u8>) {
+    family(TIMER)
+}
+
+/// All open attempts, by session.
+pub(crate) fn open() -> (Vec<u8>, Vec<u8>) {
+    family(OPEN)
+}
+
+/// All machines.
+pub(crate) fn machines() -> (Vec<u8>, Vec<u8>) {
+    family(MACHINE)
+}
+
+/// All records of all entities, or of one machine's.
+pub(crate) fn entities(machine: Option<&MachineName>) -> (Vec<u8>, Vec<u8>) {
+    match machine {
+        None => family(ENTITY),
+        Some(machine) => {
+            let mut from = Writer(Vec::new());
+            from.family(ENTITY).text(machine.as_str());
+            behind(from.0)
+        }
+    }
+}
+
+/// Behind the last record of an entity: where the next one begins.
+pub(crate) fn behind_entity(entity: &EntityId) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.of(entity).byte(BEHIND);
+    out.0
+}
+
+/// Every incarnation's history of an entity, newest first.
+pub(crate) fn histories(entity: &EntityId) -> (Vec<u8>, Vec<u8>) {
+    let mut from = Writer(Vec::new());
+    from.of(entity).byte(HISTORY);
+    behind(from.0)
+}
+
+/// A session as its key stores it. The kernel keeps the constructor to itself; what a stored key names
+/// is read back the way a stored record is.
+fn session(number: u64) -> Result<SessionId, BadKey> {
+    let open = json!({ "ordinal": 0, "token": 0, "session": number });
+    let open: Result<OpenAttempt, _> = serde_json::from_value(open);
+    open.map(|open| open.session).map_err(|why| BadKey(why.to_string()))
+}
+
+/// An incarnation as a history key stores it; see [`session`].
+fn incarnation(number: u64) -> Result<Incarnation, BadKey> {
+    let expires = json!({ "History": [{ "machine": "m", "key": "k" }, number, 0, 0] });
+    match serde_json::from_value(expires) {
+        Ok(Expires::History(_, incarnation, ..)) => Ok(incarnation),
+        Ok(Expires::Dedup(..)) => Err(BadKey("expected an incarnation".to_owned())),
+        Err(why) => Err(BadKey(why.to_string())),
+    }
+}
+
+/// The family byte of a part.
+const fn part_byte(part: Part) -> u8 {
+    match part {
+        Part::Desired => 1,
+        Part::Data => 2,
+        Part::Outputs => 3,
+        Part::Cause => 4,
+        Part::Held => 5,
+        Part::Conditions => 6,
+    }
+}
+
+fn family(byte: u8) -> (Vec<u8>, Vec<u8>) {
+    (vec![byte], vec![byte.saturating_add(1)])
+}
+
+/// Keys with this prefix: `FF` begins no number that is given out, no text and no record of an entity.
+fn behind(prefix: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
+    let mut to = prefix.clone();
+    to.extend_from_slice(&[BEHIND; 9]);
+    (prefix, to)
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn byte(&mut self, byte: u8) -> &mut Self {
+        self.0.push(byte);
+        self
+    }
+
+    fn family(&mut self, byte: u8) -> &mut Self {
+        self.byte(byte)
+    }
+
+    fn number(&mut self, number: u64) -> &mut Self {
+        self.0.extend_from_slice(&number.to_be_bytes());
+        self
+    }
+
+    /// With the sign bit turned, so that times before 1970 sort before those after it.
+    fn signed(&mut self, number: i64) -> &mut Self {
+        self.number(number.cast_unsigned() ^ (1 << 63))
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        for byte in text.bytes() {
+            self.0.push(byte);
+            if byte == 0 {
+                self.0.push(0xFF);
+            }
+        }
+        self.0.extend_from_slice(&[0, 1]);
+        self
+    }
+
+    fn entity(&mut self, entity: &EntityId) -> &mut Self {
+        self.text(entity.machine.as_str()).text(entity.key.as_str())
+    }
+
+    fn of(&mut self, entity: &EntityId) -> &mut Self {
+        self.family(ENTITY).entity(entity)
+    }
+}
+
+struct Reader<'a> {
+    all: &'a [u8],
+    rest: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn bad(&self, expected: &str) -> BadKey {
+        let at = self.all.len().saturating_sub(self.rest.len());
+        BadKey(format!("expected {expected} at byte {at} of the key {:02x?}", self.all))
+    }
+
+    fn byte(&mut self) -> Result<u8, BadKey> {
+        let (first, rest) = self.rest.split_first().ok_or_else(|| self.bad("a byte"))?;
+        self.rest = rest;
+        Ok(*first)
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], BadKey> {
+        let (first, rest) = self.rest.split_first_chunk::<N>().ok_or_else(|| self.bad("a number"))?;
+        self.rest = rest;
+        Ok(*first)
+    }
+
+    fn number(&mut self) -> Result<u64, BadKey> {
+        self.fixed().map(u64::from_be_bytes)
+    }
+
+    fn signed(&mut self) -> Result<i64, BadKey> {
+        self.number().map(|number| (number ^ (1 << 63)).cast_signed())
+    }
+
+    fn name<T: FromStr>(&mut self) -> Result<T, BadKey> {
+        let mut text = Vec::new();
+        loop {
+            match (self.byte()?, self.rest.first()) {
+                (0, Some(0xFF)) => text.push(0),
+                (0, Some(1)) => break,
+                (0, _) => return Err(self.bad("an escaped zero or the end of a text")),
+                (byte, _) => {
+                    text.push(byte);
+                    continue;
+                }
+            }
+            self.byte()?;
+        }
+        self.byte()?;
+        let text = String::from_utf8(text).map_err(|_| self.bad("UTF-8"))?;
+        text.parse().map_err(|_| self.bad("a well-formed name"))
+    }
+
+    fn entity(&mut self) -> Result<EntityId, BadKey> {
+        Ok(EntityId { machine: self.name()?, key: self.name()? })
+    }
+}

@@ -1,0 +1,343 @@
+//! The coordinator as its callers see it: open, submit, read, watch, stop.
+
+use crate::core::Core;
+use crate::counters::Stats;
+use crate::dispatch::AttemptView;
+use crate::error::SubmitError;
+use crate::executor::Executor;
+use crate::supervise::{Task, TaskHealth, supervise};
+use crate::views::{self, Behind, EntityView, History, Listing, MachineView, Page};
+use crate::wait::{self, Settled};
+use crate::watch::{Filter, Watch};
+use crate::{deadline, read, reconcile, recover, scheduler};
+use interlock_kernel::command::{Command, Outcome, Verb};
+use interlock_kernel::ids::{EntityId, EventId, MachineName, Principal};
+use interlock_kernel::machine::Revision;
+use interlock_kernel::record::{Answer, Dedup, Key, Record};
+use interlock_kernel::view::View;
+use interlock_store::{Condition, Position, Seq, Stamp, Store, StoreError};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+/// How long a stop waits for attempts that were told to stop, whatever its drain.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// How a coordinator runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Attempts that run at a time; further ones wait for a slot.
+    pub executions_max: usize,
+    /// Whether the reconciler runs all the time.
+    pub reconcile: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { executions_max: 64, reconcile: true }
+    }
+}
+
+/// Why a coordinator did not open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// There is no tokio runtime to run on.
+    NoRuntime,
+    /// The session was not opened.
+    Session(SubmitError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRuntime => f.write_str("expected to be opened inside a tokio runtime, got none"),
+            Self::Session(_) => f.write_str("the store took no session"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::NoRuntime => None,
+            Self::Session(error) => Some(error),
+        }
+    }
+}
+
+/// Whether the host works, in detail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// Whether new work is taken and done: the store is ready, no task keeps dying, nobody stops it.
+    pub ready: bool,
+    /// Whether the host stops.
+    pub stopping: bool,
+    /// This boot's session.
+    pub session: Option<u64>,
+    /// The store.
+    pub store: interlock_store::Health,
+    /// The background tasks.
+    pub tasks: Vec<TaskHealth>,
+}
+
+/// One boot of a host on a store.
+pub struct Coordinator {
+    core: Arc<Core>,
+    slots: usize,
+    tasks: Mutex<Vec<Task>>,
+}
+
+impl Coordinator {
+    /// Opens a session on a store, takes up what earlier sessions left open, and runs. Must be called
+    /// inside a tokio runtime with time enabled.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub async fn open(store: Arc<dyn Store>, executor: Arc<dyn Executor>, options: Options) -> Result<Self, OpenError> {
+        let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
+        let slots = options.executions_max.max(1);
+        let core = Core::new(store, executor, slots, runtime);
+        open_session(&core).await.map_err(OpenError::Session)?;
+        let mut tasks = vec![
+            supervise(&core, "due", scheduler::due),
+            supervise(&core, "timers", scheduler::timers),
+            supervise(&core, "sweep", scheduler::sweep),
+            supervise(&core, "deadlines", deadline::watch),
+            supervise(&core, "fill", recover::fill),
+        ];
+        if options.reconcile {
+            tasks.push(supervise(&core, "reconcile", reconcile::run));
+        }
+        Ok(Self { core, slots, tasks: Mutex::new(tasks) })
+    }
+
+    /// Decides a command and commits what was decided: the one way to change anything. Answers once
+    /// that, or what a refusal has read, is durable. Dropping the future does not take the command
+    /// back.
+    ///
+    /// # Errors
+    /// [`SubmitError`].
+    pub async fn submit(&self, command: Command) -> Result<Outcome, SubmitError> {
+        self.core.submit(command).await
+    }
+
+    /// Waits until the execution that an answer speaks of has ended or parked, or a queued event was
+    /// refused; at most `within`, in store time.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn settled(&self, entity: &EntityId, answer: &Answer, within: Duration) -> Result<Settled, StoreError> {
+        wait::settled(&self.core, entity, answer, within).await
+    }
+
+    /// An entity; none if there is none with this key.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn entity(&self, id: &EntityId) -> Result<Option<EntityView>, StoreError> {
+        views::entity(&self.core, id.clone()).await
+    }
+
+    /// A page of entities, in order of their keys.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn entities(&self, listing: Listing) -> Result<Page, StoreError> {
+        views::entities(&self.core, listing).await
+    }
+
+    /// An entity's history, newest first; of the newest incarnation unless another is named, from
+    /// before an entry's number. None if there is none. A deleted entity's stays for its retention.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn history(
+        &self,
+        id: &EntityId,
+        incarnation: Option<u64>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<History>, StoreError> {
+        views::history(&self.core, id.clone(), incarnation, before, limit).await
+    }
+
+    /// What is remembered of an event id, within its window.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn answer(&self, id: &EntityId, event: &EventId) -> Result<Option<Dedup>, StoreError> {
+        views::answer(&self.core, id.clone(), event.clone()).await
+    }
+
+    /// Every machine, with its active revision.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn machines(&self) -> Result<Vec<MachineView>, StoreError> {
+        views::machines(&self.core).await
+    }
+
+    /// One machine, with its active revision.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn machine(&self, name: &MachineName) -> Result<Option<MachineView>, StoreError> {
+        views::machine(&self.core, name.clone()).await
+    }
+
+    /// One revision of a machine.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn revision(&self, name: &MachineName, number: u64) -> Result<Option<Arc<Revision>>, StoreError> {
+        views::revision(&self.core, name.clone(), number).await
+    }
+
+    /// Revisions of a machine, newest first, from before a number.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn revisions(
+        &self,
+        name: &MachineName,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Arc<Revision>>, StoreError> {
+        views::revisions(&self.core, name.clone(), before, limit).await
+    }
+
+    /// Entities that do not follow their machine's active revision, with why they cannot if they
+    /// cannot, and where the list goes on.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn behind(
+        &self,
+        machine: &MachineName,
+        after: Option<EntityId>,
+        limit: usize,
+    ) -> Result<(Vec<Behind>, Option<EntityId>), StoreError> {
+        views::behind(&self.core, machine.clone(), after, limit).await
+    }
+
+    /// History entries as they are committed, behind a position, or from now on.
+    #[must_use]
+    pub fn watch(&self, filter: Filter, after: Option<Position>) -> Watch {
+        let after = after.unwrap_or_else(|| Position::after(Seq(self.core.store().now().seq)));
+        Watch::new(self.core.clone(), filter, after)
+    }
+
+    /// Compares every head, index entry and open attempt once, and repairs what disagrees; what that
+    /// was, in words. Should be empty.
+    ///
+    /// # Errors
+    /// What kept the store from reading or repairing.
+    pub async fn reconcile(&self) -> Result<Vec<String>, StoreError> {
+        reconcile::pass(&self.core).await
+    }
+
+    /// Compares one entity with what its head implies, and repairs; what that was, in words.
+    ///
+    /// # Errors
+    /// What kept the store from reading or repairing.
+    pub async fn audit(&self, entity: &EntityId) -> Result<Vec<String>, StoreError> {
+        reconcile::audit(&self.core, entity.clone()).await
+    }
+
+    /// Attempts that run, and at most `limit` in all with those that wait for a slot.
+    #[must_use]
+    pub fn attempts(&self, limit: usize) -> Vec<AttemptView> {
+        self.core.dispatch().views(limit)
+    }
+
+    /// The counters since the boot.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats::of(self.core.counters(), self.core.dispatch().load(), self.slots)
+    }
+
+    /// Whether the host works.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let store = self.core.store().health();
+        let tasks: Vec<TaskHealth> = self.lock().iter().map(Task::health).collect();
+        let stopping = self.core.is_refusing();
+        let ready = !stopping && matches!(store.condition, Condition::Ready) && tasks.iter().all(|task| !task.failing);
+        Health { ready, stopping, session: self.core.session_id().map(|id| id.get()), store, tasks }
+    }
+
+    /// The current times and the last durable number.
+    #[must_use]
+    pub fn now(&self) -> Stamp {
+        self.core.store().now()
+    }
+
+    /// Stops in good order: takes no new work, gives running attempts up to `drain` to end, stops the
+    /// rest without counting it against them, closes the session and the store.
+    ///
+    /// # Errors
+    /// What the store could not do; the next boot then finds the session open and recovers.
+    pub async fn stop(&self, drain: Duration) -> Result<(), SubmitError> {
+        let core = &self.core;
+        core.refuse_new();
+        core.dispatch().stop();
+        let _ = tokio::time::timeout(drain, idle(core)).await;
+        core.dispatch().shut();
+        let _ = tokio::time::timeout(LAST_WORDS, idle(core)).await;
+        let closed = core.submit(Command { by: Principal::host(), verb: Verb::CloseSession }).await;
+        core.stop_tasks();
+        let tasks = std::mem::take(&mut *self.lock());
+        for task in tasks {
+            task.ended().await;
+        }
+        core.store().close(drain.max(LAST_WORDS)).await?;
+        closed.map(drop)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Task>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Coordinator {
+    fn drop(&mut self) {
+        self.core.refuse_new();
+        self.core.dispatch().stop();
+        self.core.stop_tasks();
+    }
+}
+
+impl fmt::Debug for Coordinator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Coordinator").field("health", &self.health()).finish_non_exhaustive()
+    }
+}
+
+async fn idle(core: &Arc<Core>) {
+    while !core.dispatch().is_idle() {
+        core.dispatch().idle.notified().await;
+    }
+}
+
+async fn open_session(core: &Arc<Core>) -> Result<(), SubmitError> {
+    let nonce = Uuid::new_v4().to_string();
+    let drawn = [Uuid::new_v4(), Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes).concat();
+    let secret = *blake3::hash(&drawn).as_bytes();
+    let verb = Verb::OpenSession { nonce, secret };
+    let outcome = core.submit(Command { by: Principal::host(), verb }).await?;
+    let Outcome::Session(session, closed) = outcome else {
+        let (expected, got) = ("an open session".to_owned(), format!("{outcome:?}"));
+        return Err(StoreError::Corrupt { expected, got }.into());
+    };
+    // The store keeps the first secret it was given.
+    let kept = read::look(core, |view, _| view.get(&Key::Secret)).await?;
+    let Some(Record::Secret(secret)) = kept else {
+        let (expected, got) = ("the store's secret".to_owned(), "none".to_owned());
+        return Err(StoreError::Corrupt { expected, got }.into());
+    };
+    tracing::info!(%session, closed, "session opened");
+    core.opened(session, secret);
+    Ok(())
+}

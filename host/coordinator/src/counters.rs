@@ -1,0 +1,168 @@
+//! What happened since the boot, in numbers.
+
+use interlock_kernel::rejection::Code;
+use std::array;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, by: u64) {
+        self.0.fetch_add(by, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Every counter of the coordinator.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    pub(crate) decided: Counter,
+    pub(crate) committed: Counter,
+    pub(crate) entries: Counter,
+    pub(crate) facts: Counter,
+    pub(crate) refused: [Counter; Code::ALL.len()],
+    pub(crate) contended: Counter,
+    pub(crate) store_errors: Counter,
+    pub(crate) mismatches: Counter,
+    pub(crate) dispatched: Counter,
+    pub(crate) deadlines: Counter,
+    pub(crate) due: Counter,
+    pub(crate) timers: Counter,
+    pub(crate) recovered: Counter,
+    pub(crate) swept: Counter,
+    pub(crate) scanned: Counter,
+    pub(crate) audited: Counter,
+    pub(crate) repaired: Counter,
+    pub(crate) clock_jumps: Counter,
+    pub(crate) resyncs: Counter,
+    pub(crate) panics: Counter,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            decided: Counter::default(),
+            committed: Counter::default(),
+            entries: Counter::default(),
+            facts: Counter::default(),
+            refused: array::from_fn(|_| Counter::default()),
+            contended: Counter::default(),
+            store_errors: Counter::default(),
+            mismatches: Counter::default(),
+            dispatched: Counter::default(),
+            deadlines: Counter::default(),
+            due: Counter::default(),
+            timers: Counter::default(),
+            recovered: Counter::default(),
+            swept: Counter::default(),
+            scanned: Counter::default(),
+            audited: Counter::default(),
+            repaired: Counter::default(),
+            clock_jumps: Counter::default(),
+            resyncs: Counter::default(),
+            panics: Counter::default(),
+        }
+    }
+}
+
+impl Counters {
+    pub(crate) fn refuse(&self, code: Code) {
+        if let Some(at) = Code::ALL.iter().position(|known| *known == code)
+            && let Some(counter) = self.refused.get(at)
+        {
+            counter.add(1);
+        }
+    }
+}
+
+/// The counters at one moment, since the boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Commands decided, refusals included.
+    pub decided: u64,
+    /// Commands accepted and durable.
+    pub committed: u64,
+    /// History entries written, facts included.
+    pub entries: u64,
+    /// Facts written: what changed nothing and is on record.
+    pub facts: u64,
+    /// Refusals by code, each code once.
+    pub refused: Vec<(Code, u64)>,
+    /// Commands that found the queue full.
+    pub contended: u64,
+    /// Commands that the store could not do.
+    pub store_errors: u64,
+    /// Comparisons that met a value of the wrong type.
+    pub type_mismatches: u64,
+    /// Attempts given a slot.
+    pub dispatched: u64,
+    /// Attempts whose idle or total deadline passed.
+    pub deadlines: u64,
+    /// Commands that store time caused.
+    pub due: u64,
+    /// Timers fired.
+    pub timers: u64,
+    /// Attempts begun again after a restart.
+    pub recovered: u64,
+    /// Expired records removed.
+    pub swept: u64,
+    /// Index entries read by the scheduler and the recovery.
+    pub scanned: u64,
+    /// Entities compared with their index entries.
+    pub audited: u64,
+    /// Of those, how many had to be repaired. Should be 0.
+    pub repaired: u64,
+    /// Jumps of the wall clock noticed.
+    pub clock_jumps: u64,
+    /// Commits of unknown fate, after which everything was looked at again.
+    pub resyncs: u64,
+    /// Panics of background tasks.
+    pub panics: u64,
+    /// Attempts waiting for a slot now.
+    pub waiting: usize,
+    /// Attempts running now.
+    pub running: usize,
+    /// Slots in all.
+    pub slots: usize,
+}
+
+impl Stats {
+    /// Refusals with this code.
+    #[must_use]
+    pub fn refusals(&self, code: Code) -> u64 {
+        self.refused.iter().find(|(known, _)| *known == code).map_or(0, |(_, count)| *count)
+    }
+
+    pub(crate) fn of(counters: &Counters, (waiting, running): (usize, usize), slots: usize) -> Self {
+        Self {
+            decided: counters.decided.get(),
+            committed: counters.committed.get(),
+            entries: counters.entries.get(),
+            facts: counters.facts.get(),
+            refused: Code::ALL.into_iter().zip(counters.refused.iter().map(Counter::get)).collect(),
+            contended: counters.contended.get(),
+            store_errors: counters.store_errors.get(),
+            type_mismatches: counters.mismatches.get(),
+            dispatched: counters.dispatched.get(),
+            deadlines: counters.deadlines.get(),
+            due: counters.due.get(),
+            timers: counters.timers.get(),
+            recovered: counters.recovered.get(),
+            swept: counters.swept.get(),
+            scanned: counters.scanned.get(),
+            audited: counters.audited.get(),
+            repaired: counters.repaired.get(),
+            clock_jumps: counters.clock_jumps.get(),
+            resyncs: counters.resyncs.get(),
+            panics: counters.panics.get(),
+            waiting,
+            running,
+            slots,
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! From a begun attempt to a running one: a bounded queue, slots, and the table of what runs.
+//!
+//! An attempt is open, with its token, before it has a slot; its deadlines begin with the slot. What
+//! does not fit the queue is found again by its index entry (`resync`), so the queue may be short.
+
+use crate::core::Core;
+use crate::executor::Attempt;
+use crate::gate::{Closed, Gate};
+use crate::read;
+use interlock_kernel::Version;
+use interlock_kernel::ids::EntityId;
+use interlock_kernel::time::WallTime;
+use interlock_kernel::view::{Claim, Start};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Waiting attempts that keep their documents, each up to a few documents of 256 KiB. Later ones are
+/// read again when their turn comes.
+const WHOLE_MAX: usize = 256;
+
+/// Waiting attempts at all; about 200 bytes each. Later ones are left to their index entries.
+const QUEUE_MAX: usize = 32_768;
+
+/// Where an attempt of this host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Begun, without a slot yet.
+    WaitingForSlot,
+    /// In the executor's hands.
+    Running,
+}
+
+/// One attempt of this host.
+#[derive(Clone, Debug)]
+pub struct AttemptView {
+    /// Its entity.
+    pub entity: EntityId,
+    /// Its fencing token.
+    pub token: u64,
+    /// Its number in the visit; none while it waits.
+    pub attempt: Option<u32>,
+    /// Where it is.
+    pub phase: Phase,
+    /// Since when it runs.
+    pub since: Option<WallTime>,
+    /// Why it was told to stop, if it was.
+    pub closed: Option<Closed>,
+}
+
+/// Waiting and running attempts.
+pub(crate) struct Dispatch {
+    slots: usize,
+    table: Mutex<Table>,
+    /// Told when the queue has become short and somebody waits for that.
+    pub(crate) room: Notify,
+    /// Told when nothing runs any more.
+    pub(crate) idle: Notify,
+    /// Told when an attempt's deadline is earlier than what the deadline task sleeps for.
+    pub(crate) sooner: Notify,
+    /// What the deadline task sleeps for, in store time.
+    next_deadline: AtomicU64,
+}
+
+#[derive(Default)]
+struct Table {
+    used: usize,
+    queue: VecDeque<Waiting>,
+    queued: HashSet<u64>,
+    running: HashMap<u64, Arc<Running>>,
+    /// Attempts out of their executor's hands whose end is not decided yet.
+    ending: HashSet<u64>,
+    /// Something was left to its index entry.
+    overflowed: bool,
+    /// Whoever fills the queue waits for it to become short.
+    hungry: bool,
+    /// Nothing is started any more.
+    stopped: bool,
+}
+
+enum Waiting {
+    Whole(Box<Start>),
+    Slim(EntityId, u64),
+}
+
+impl Table {
+    fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.ending.is_empty()
+    }
+}
+
+impl Waiting {
+    fn token(&self) -> u64 {
+        match self {
+            Self::Whole(start) => start.claim.token.get(),
+            Self::Slim(_, token) => *token,
+        }
+    }
+}
+
+/// A running attempt, shared by its executor, the table and the deadline task.
+pub(crate) struct Running {
+    start: Start,
+    gate: Gate,
+    started: WallTime,
+    total_until: u64,
+    idle_until: AtomicU64,
+    read: Mutex<(Version, Version)>,
+    written: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl Running {
+    pub(crate) fn start(&self) -> &Start {
+        &self.start
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    pub(crate) fn started(&self) -> WallTime {
+        self.started
+    }
+
+    pub(crate) fn claim(&self) -> Claim {
+        let mut claim = self.start.claim.clone();
+        claim.read = self.lock().0;
+        claim
+    }
+
+    pub(crate) fn base(&self) -> Version {
+        self.lock().1
+    }
+
+    pub(crate) fn saved(&self, version: Version, store_ms: u64) {
+        *self.lock() = (version, version);
+        self.idle_until.store(store_ms.saturating_add(self.start.idle_ms), Ordering::Release);
+    }
+
+    pub(crate) fn reloaded(&self, version: Version) {
+        self.lock().0 = version;
+    }
+
+    pub(crate) fn written(&self) {
+        self.written.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_written(&self) -> bool {
+        self.written.load(Ordering::Acquire)
+    }
+
+    /// True for the one caller who is to tell the kernel that this attempt ended.
+    pub(crate) fn claim_end(&self) -> bool {
+        !self.is_written() && !self.ended.swap(true, Ordering::AcqRel)
+    }
+
+    fn until(&self) -> (u64, &'static str) {
+        let idle = self.idle_until.load(Ordering::Acquire);
+        if idle <= self.total_until {
+            (idle, Closed::IDLE_DEADLINE)
+        } else {
+            (self.total_until, Closed::TOTAL_DEADLINE)
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Version, Version)> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Dispatch {
+    pub(crate) fn new(slots: usize) -> Self {
+        Self {
+            slots,
+            table: Mutex::default(),
+            room: Notify::new(),
+            idle: Notify::new(),
+            sooner: Notify::new(),
+            next_deadline: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Whether this host has the attempt with this token: waiting, running, or about to be ended.
+    pub(crate) fn has(&self, token: u64) -> bool {
+        let table = self.lock();
+        table.running.contains_key(&token) || table.queued.contains(&token) || table.ending.contains(&token)
+    }
+
+    /// Whether every attempt of this session that is not here is nowhere.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.lock().overflowed
+    }
+
+    pub(crate) fn ending(&self, token: u64) {
+        self.lock().ending.insert(token);
+    }
+
+    pub(crate) fn ended(&self, token: u64) {
+        let mut table = self.lock();
+        table.ending.remove(&token);
+        if table.is_idle() {
+            self.idle.notify_one();
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lock().is_idle()
+    }
+
+    pub(crate) fn phase(&self, token: u64) -> Option<Phase> {
+        let table = self.lock();
+        if table.running.contains_key(&token) {
+            return Some(Phase::Running);
+        }
+        table.queued.contains(&token).then_some(Phase::WaitingForSlot)
+    }
+
+    /// Waiting and running attempts, by number.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        let table = self.lock();
+        (table.queued.len(), table.running.len())
+    }
+
+    /// Whether more attempts may be begun without filling the queue for nothing. If not, `room` tells.
+    pub(crate) fn has_room(&self) -> bool {
+        let mut table = self.lock();
+        table.hungry = table.queue.len() >= self.slots;
+        !table.hungry
+    }
+
+    /// Whether something was left to its index entry and the queue is short again.
+    pub(crate) fn wants_refill(&self) -> bool {
+        let table = self.lock();
+        table.overflowed && table.queue.len() < self.slots
+    }
+
+    /// Everything left to its index entry so far is about to be taken in.
+    pub(crate) fn refilling(&self) {
+        self.lock().overflowed = false;
+    }
+
+    /// Has the index of open attempts compared with this table soon.
+    pub(crate) fn mark_overflow(&self) {
+        self.lock().overflowed = true;
+        self.room.notify_one();
+    }
+
+    pub(crate) fn views(&self, limit: usize) -> Vec<AttemptView> {
+        let table = self.lock();
+        let running = table.running.values().map(|run| AttemptView {
+            entity: run.start.claim.execution.entity.clone(),
+            token: run.start.claim.token.get(),
+            attempt: Some(run.start.claim.attempt),
+            phase: Phase::Running,
+            since: Some(run.started),
+            closed: run.gate.check().err(),
+        });
+        let waiting = table.queue.iter().filter(|waiting| table.queued.contains(&waiting.token()));
+        let waiting = waiting.map(|waiting| AttemptView {
+            entity: match waiting {
+                Waiting::Whole(start) => start.claim.execution.entity.clone(),
+                Waiting::Slim(entity, _) => entity.clone(),
+            },
+            token: waiting.token(),
+            attempt: None,
+            phase: Phase::WaitingForSlot,
+            since: None,
+            closed: None,
+        });
+        running.chain(waiting).take(limit).collect()
+    }
+
+    /// Tells the attempt with this token to stop.
+    pub(crate) fn fence(&self, token: u64, why: &'static str) {
+        let run = {
+            let mut table = self.lock();
+            table.queued.remove(&token);
+            table.running.get(&token).cloned()
+        };
+        // A fenced attempt has nothing left to end, and one that wrote its transition is no loser.
+        if let Some(run) = run.filter(|run| !run.is_written() && run.claim_end()) {
+            run.gate.close(Closed::FENCED, why);
+        }
+    }
+
+    /// Stops every running attempt in good order: none of them has failed, the next session takes
+    /// them up.
+    pub(crate) fn shut(&self) {
+        let running: Vec<_> = self.lock().running.values().cloned().collect();
+        for run in running {
+            run.claim_end();
+            run.gate.close(Closed::SHUTDOWN, "the host stops; the next one goes on");
+        }
+    }
+
+    /// Starts nothing more: what is open stays so for the next session.
+    pub(crate) fn stop(&self) {
+        let mut table = self.lock();
+        table.stopped = true;
+        table.queue.clear();
+        table.queued.clear();
+    }
+
+    /// The earliest deadline, and the attempts whose deadline is over.
+    pub(crate) fn deadlines(&self, store_ms: u64) -> (Option<u64>, Vec<(Arc<Running>, &'static str)>) {
+        let table = self.lock();
+        let mut next: Option<u64> = None;
+        let mut over = Vec::new();
+        for run in table.running.values().filter(|run| !run.ended.load(Ordering::Acquire) && !run.is_written()) {
+            let (until, why) = run.until();
+            if until <= store_ms {
+                over.push((run.clone(), why));
+            } else {
+                next = Some(next.map_or(until, |next| next.min(until)));
+            }
+        }
+        self.next_deadline.store(next.unwrap_or(u64::MAX), Ordering::Release);
+        (next, over)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Core {
+    /// Takes in an attempt that has begun: starts it, or has it wait for a slot. The same attempt twice
+    /// is one.
+    pub(crate) fn push(self: &Arc<Self>, start: Box<Start>) {
+        let dispatch = self.dispatch();
+        let token = start.claim.token.get();
+        let start = {
+            let mut table = dispatch.lock();
+            if table.stopped || table.running.contains_key(&token) || table.queued.contains(&token) {
+                return;
+            }
+            if table.used < dispatch.slots {
+                table.used += 1;
+                Some(self.admit(&mut table, start))
+            } else if table.queue.len() >= QUEUE_MAX {
+                table.overflowed = true;
+                None
+            } else {
+                table.queued.insert(token);
+                let waiting = if table.queue.len() < WHOLE_MAX {
+                    Waiting::Whole(start)
+                } else {
+                    Waiting::Slim(start.claim.execution.entity, token)
+                };
+                table.queue.push_back(waiting);
+                None
+            }
+        };
+        if let Some(run) = start {
+            self.launch(run);
+        }
+    }
+
+    /// An attempt is out of its executor's hands: its slot goes to the next one.
+    pub(crate) fn release(self: &Arc<Self>, run: &Arc<Running>) {
+        self.dispatch().lock().running.remove(&run.start.claim.token.get());
+        self.next();
+    }
+
+    /// Gives the slot that the caller holds to whoever waits longest.
+    fn next(self: &Arc<Self>) {
+        let dispatch = self.dispatch();
+        let mut table = dispatch.lock();
+        let waiting = loop {
+            match table.queue.pop_front() {
+                Some(waiting) if table.queued.contains(&waiting.token()) => break Some(waiting),
+                Some(_fenced) => {}
+                None => break None,
+            }
+        };
+        let run = match waiting {
+            Some(Waiting::Whole(start)) => {
+                table.queued.remove(&start.claim.token.get());
+                Some(self.admit(&mut table, start))
+            }
+            Some(Waiting::Slim(entity, token)) => {
+                // Still counted as queued while its documents are read.
+                drop(table);
+                let core = self.clone();
+                read::start_then(self, entity, move |start| core.admit_slim(token, start));
+                return;
+            }
+            None => {
+                table.used = table.used.saturating_sub(1);
+                None
+            }
+        };
+        let tell = table.queue.len() < dispatch.slots && (table.hungry || table.overflowed);
+        let idle = table.is_idle();
+        drop(table);
+        if tell {
+            dispatch.room.notify_one();
+        }
+        if idle {
+            dispatch.idle.notify_one();
+        }
+        if let Some(run) = run {
+            self.launch(run);
+        }
+    }
+
+    /// A waiting attempt's documents were read again; its slot is held.
+    fn admit_slim(self: &Arc<Self>, token: u64, start: Option<Box<Start>>) {
+        let run = {
+            let mut table = self.dispatch().lock();
+            let wanted = table.queued.remove(&token) && !table.stopped;
+            match start {
+                Some(start) if wanted && start.claim.token.get() == token => Some(self.admit(&mut table, start)),
+                Some(_moved_on) => None,
+                None => {
+                    // Over, or unreadable now: its index entry says which.
+                    table.overflowed |= wanted;
+                    None
+                }
+            }
+        };
+        match run {
+            Some(run) => self.launch(run),
+            None => self.next(),
+        }
+    }
+
+    fn admit(&self, table: &mut Table, start: Box<Start>) -> Arc<Running> {
+        let now = self.store().now();
+        let run = Arc::new(Running {
+            gate: Gate::default(),
+            started: WallTime(now.wall_ms),
+            total_until: now.store_ms.saturating_add(start.total_ms),
+            idle_until: AtomicU64::new(now.store_ms.saturating_add(start.idle_ms)),
+            read: Mutex::new((start.claim.read, start.base)),
+            written: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            start: *start,
+        });
+        table.running.insert(run.start.claim.token.get(), run.clone());
+        self.store().expect_company(table.running.len());
+        run
+    }
+
+    fn launch(self: &Arc<Self>, run: Arc<Running>) {
+        let dispatch = self.dispatch();
+        let (until, _) = run.until();
+        if dispatch.next_deadline.fetch_min(until, Ordering::AcqRel) > until {
+            dispatch.sooner.notify_one();
+        }
+        self.counters().dispatched.add(1);
+        self.executor().start(Attempt::new(self.clone(), run));
+    }
+}

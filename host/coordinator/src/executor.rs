@@ -1,0 +1,210 @@
+//! Running one attempt: what the coordinator hands out, and what it gets back.
+//!
+//! An [`Attempt`] is the only way to write as a step. It carries the claim that the kernel made, so
+//! nobody names a version or a token; it knows nothing of Wasm. The runtime implements
+//! [`Executor`], tests script it.
+
+use crate::core::Core;
+use crate::dispatch::Running;
+use crate::error::SubmitError;
+use crate::gate::Gate;
+use crate::read;
+use interlock_kernel::command::{Change, Command, Outcome, Verb};
+use interlock_kernel::ids::{Name, Principal};
+use interlock_kernel::record::Failure;
+use interlock_kernel::rejection::{Code, Rejection};
+use interlock_kernel::time::{StoreTime, WallTime};
+use interlock_kernel::view::{Documents, Start};
+use interlock_kernel::{FencingToken, Version};
+use interlock_store::StoreError;
+use std::fmt;
+use std::sync::Arc;
+
+/// Runs attempts.
+pub trait Executor: Send + Sync + 'static {
+    /// Begins to run an attempt elsewhere and returns at once: it may be called on the store's own
+    /// thread, with commits waiting behind it.
+    fn start(&self, attempt: Attempt);
+}
+
+/// An attempt with a slot. Dropped without [`Attempt::finish`] it has failed as `executor-lost`.
+pub struct Attempt {
+    core: Arc<Core>,
+    run: Arc<Running>,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The step returned. Without an accepted transition that is a failure, `no-transition`.
+    Returned,
+    /// The step failed, or did not come to its end: `trap`, `out-of-memory`, the step's own code.
+    Failed(Failure),
+}
+
+/// The entity as an attempt reads it again.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The state.
+    pub state: Name,
+    /// The version; the attempt's next write is judged against it.
+    pub version: Version,
+    /// The documents, `desired` still as of the moment the execution left rest.
+    pub documents: Documents,
+    /// The visit's deadline.
+    pub deadline: Option<StoreTime>,
+}
+
+impl Attempt {
+    pub(crate) fn new(core: Arc<Core>, run: Arc<Running>) -> Self {
+        Self { core, run }
+    }
+
+    /// What to run, on what.
+    #[must_use]
+    pub fn start(&self) -> &Start {
+        self.run.start()
+    }
+
+    /// The seed of the step's random numbers: the same for every attempt that starts from the same
+    /// version, known to nobody without the store's secret. Asked again after a save it is another.
+    #[must_use]
+    pub fn seed(&self) -> [u8; 32] {
+        let execution = &self.start().claim.execution;
+        let from = format!("{}@{}:{}", execution.entity, execution.incarnation, self.run.base());
+        *blake3::keyed_hash(self.core.secret(), from.as_bytes()).as_bytes()
+    }
+
+    /// Closed when this attempt may not go on.
+    #[must_use]
+    pub fn gate(&self) -> Gate {
+        self.run.gate().clone()
+    }
+
+    /// When it got its slot.
+    #[must_use]
+    pub fn started(&self) -> WallTime {
+        self.run.started()
+    }
+
+    /// The version its next write is judged against.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.run.claim().read
+    }
+
+    /// Its fencing token, to be carried outside.
+    #[must_use]
+    pub fn token(&self) -> FencingToken {
+        self.start().claim.token
+    }
+
+    /// Checkpoints: one version more, same visit. Resets the idle deadline.
+    ///
+    /// # Errors
+    /// [`SubmitError::Rejected`] with `fenced`, `conflict`, `invalid` or `limit`; what the store cannot do.
+    pub async fn save(&self, change: Change) -> Result<Version, SubmitError> {
+        let version = self.write(Verb::Save(self.run.claim(), Box::new(change))).await?;
+        self.run.saved(version, self.core.store().now().store_ms);
+        Ok(version)
+    }
+
+    /// Moves the entity. Once accepted this attempt is over: whatever it asks for afterwards is refused.
+    ///
+    /// # Errors
+    /// [`SubmitError::Rejected`] with `fenced`, `spent`, `conflict`, `not_allowed`, `guard`, `invalid` or
+    /// `limit`; what the store cannot do.
+    pub async fn transition(&self, to: Name, change: Change) -> Result<Version, SubmitError> {
+        if self.run.is_written() {
+            return Err(Rejection::new(Code::Spent, &to, "one transition per attempt", "a second").into());
+        }
+        self.write(Verb::Transition(self.run.claim(), to, Box::new(change))).await
+    }
+
+    /// Reads the entity again; the next write is judged against what this returns.
+    ///
+    /// # Errors
+    /// [`SubmitError::Rejected`] with `fenced`; what the store cannot do.
+    pub async fn reload(&self) -> Result<Snapshot, SubmitError> {
+        let claim = self.run.claim();
+        let entity = claim.execution.entity.clone();
+        match read::start(&self.core, entity).await? {
+            Some(start) if start.claim.token == claim.token => {
+                self.run.reloaded(start.claim.read);
+                Ok(Snapshot {
+                    state: start.state,
+                    version: start.claim.read,
+                    documents: start.documents,
+                    deadline: start.deadline,
+                })
+            }
+            other => {
+                let got = other.map_or_else(
+                    || "no open attempt".to_owned(),
+                    |start| format!("attempt {}, token {}", start.claim.attempt, start.claim.token),
+                );
+                let expected = format!("attempt {}, token {}", claim.attempt, claim.token);
+                Err(Rejection::new(Code::Fenced, &claim.execution.entity, expected, got).into())
+            }
+        }
+    }
+
+    /// Whether this attempt is still the open one: the answer of one moment, which protects no later
+    /// write outside. Send the token along.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn still_holds(&self) -> Result<bool, StoreError> {
+        let claim = self.run.claim();
+        let head = read::head(&self.core, claim.execution.entity.clone()).await?;
+        let open = head.and_then(|head| head.lock).and_then(|lock| lock.attempt);
+        Ok(open.is_some_and(|open| open.token == claim.token))
+    }
+
+    /// Ends the attempt and gives its slot back.
+    pub fn finish(self, ended: Ended) {
+        let failure = match ended {
+            Ended::Failed(failure) => failure,
+            Ended::Returned => Failure {
+                permanent: false,
+                code: "no-transition".to_owned(),
+                reason: "the step returned without an accepted transition".to_owned(),
+                retry_after_ms: None,
+            },
+        };
+        self.core.end(&self.run, failure);
+    }
+
+    async fn write(&self, verb: Verb) -> Result<Version, SubmitError> {
+        let by = Principal::execution(&self.start().claim.execution);
+        match self.core.submit_as(Command { by, verb }, Some(self.run.clone())).await? {
+            Outcome::Written { version } => Ok(version),
+            other => Err(StoreError::Corrupt {
+                expected: "a step's write to answer its version".to_owned(),
+                got: format!("{other:?}"),
+            }
+            .into()),
+        }
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.core.end(
+            &self.run,
+            Failure {
+                permanent: false,
+                code: "executor-lost".to_owned(),
+                reason: "the executor gave the attempt up without saying how it ended".to_owned(),
+                retry_after_ms: None,
+            },
+        );
+        self.core.release(&self.run);
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt").field("claim", &self.run.claim()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,191 @@
+//! The reconciler: slowly and all the time, compares every head with the index entries it implies, every
+//! index entry with its head, and open attempts with what runs here. It should find nothing; what it
+//! finds is one command, one fact, one counter.
+
+use crate::codec;
+use crate::core::Core;
+use crate::read::{head_in, look};
+use crate::txn::TxnView;
+use crate::views::{each_head, entity_of};
+use interlock_kernel::FencingToken;
+use interlock_kernel::command::{Command, Outcome, Verb};
+use interlock_kernel::ids::{EntityId, Principal};
+use interlock_kernel::record::{Head, Key, Record};
+use interlock_kernel::theorems;
+use interlock_kernel::view::{Stop, View};
+use interlock_store::StoreError;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Heads, or index entries, compared at a time.
+const PAGE: usize = 128;
+
+/// Between two pages: a million entities take about two hours, at less than a hundredth of a core.
+const PAUSE_MS: u64 = 1_000;
+
+/// Where a pass stands.
+#[derive(Clone)]
+enum Place {
+    Heads(Option<EntityId>),
+    Index(usize, Vec<u8>),
+}
+
+/// What does not agree.
+struct Suspect {
+    entity: EntityId,
+    found: Vec<Key>,
+    abandoned: Option<FencingToken>,
+}
+
+/// An open attempt of this session that was not here when last looked at.
+type Doubts = HashMap<EntityId, FencingToken>;
+
+/// Compares everything again and again.
+pub(crate) async fn run(core: Arc<Core>) {
+    let mut place = Place::Heads(None);
+    let mut doubts = Doubts::new();
+    loop {
+        match page(&core, place.clone(), &mut doubts).await {
+            Ok((_, Some(next))) => place = next,
+            Ok((_, None)) => place = Place::Heads(None),
+            Err(error) => tracing::warn!(%error, "the reconciler could not read"),
+        }
+        core.pause(PAUSE_MS).await;
+        settle_doubts(&core, &mut doubts).await;
+    }
+}
+
+/// One whole pass without pauses; what was repaired, in words.
+pub(crate) async fn pass(core: &Arc<Core>) -> Result<Vec<String>, StoreError> {
+    let mut place = Place::Heads(None);
+    let mut doubts = Doubts::new();
+    let mut repaired = Vec::new();
+    loop {
+        let (words, next) = page(core, place, &mut doubts).await?;
+        repaired.extend(words);
+        match next {
+            Some(next) => place = next,
+            None => return Ok(repaired),
+        }
+    }
+}
+
+/// One entity, by what its head implies.
+pub(crate) async fn audit(core: &Arc<Core>, entity: EntityId) -> Result<Vec<String>, StoreError> {
+    repair(core, Suspect { entity, found: Vec::new(), abandoned: None }).await
+}
+
+async fn page(core: &Arc<Core>, place: Place, doubts: &mut Doubts) -> Result<(Vec<String>, Option<Place>), StoreError> {
+    let shared = core.clone();
+    let (suspects, open, next) = look(core, move |view, _| match &place {
+        Place::Heads(after) => heads(view, &shared, after.as_ref()),
+        Place::Index(nth, from) => index(view, &shared, *nth, from),
+    })
+    .await?;
+    if core.dispatch().is_complete() {
+        let absent = open.into_iter().filter(|(_, token)| !core.dispatch().has(token.get()));
+        doubts.extend(absent);
+    }
+    let mut repaired = Vec::new();
+    for suspect in suspects {
+        repaired.extend(repair(core, suspect).await?);
+    }
+    Ok((repaired, next))
+}
+
+type Found = (Vec<Suspect>, Vec<(EntityId, FencingToken)>, Option<Place>);
+
+fn heads(view: &TxnView<'_>, core: &Core, after: Option<&EntityId>) -> Result<Found, Stop> {
+    let mut suspects = Vec::new();
+    let mut open = Vec::new();
+    let next = each_head(view, None, after, PAGE, &mut |entity, head| {
+        core.counters().audited.add(1);
+        if !agrees(view, &entity, &head)? {
+            suspects.push(Suspect { entity: entity.clone(), found: Vec::new(), abandoned: None });
+        }
+        let attempt = head.lock.as_ref().and_then(|lock| lock.attempt);
+        open.extend(attempt.filter(|open| Some(open.session) == core.session_id()).map(|open| (entity, open.token)));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let next = next.map_or_else(|| Place::Index(0, codec::due().0), |id| Place::Heads(Some(id)));
+    Ok((suspects, open, Some(next)))
+}
+
+fn agrees(view: &TxnView<'_>, entity: &EntityId, head: &Head) -> Result<bool, Stop> {
+    for key in head.index(entity) {
+        if view.get(&key)?.is_none() {
+            return Ok(false);
+        }
+    }
+    let parked = head.park.as_ref().is_some_and(|park| park.code == "inconsistent");
+    Ok(parked
+        || match view.get(&Key::Revision(entity.machine.clone(), head.revision))? {
+            Some(Record::Revision(revision)) => theorems::entity(head, &revision.machine).is_empty(),
+            _ => false,
+        })
+}
+
+fn index(view: &TxnView<'_>, core: &Core, nth: usize, from: &[u8]) -> Result<Found, Stop> {
+    let families = [codec::due(), codec::timers(), codec::open()];
+    let Some((_, to)) = families.get(nth) else { return Ok((Vec::new(), Vec::new(), None)) };
+    let keys = view.keys(from, to, PAGE)?;
+    core.counters().scanned.add(keys.len() as u64);
+    let mut suspects = Vec::new();
+    for key in &keys {
+        let Some(entity) = entity_of(key.clone()) else { continue };
+        let head = head_in(view, &entity)?;
+        if head.is_none_or(|head| !head.index(&entity).contains(key)) {
+            suspects.push(Suspect { entity, found: vec![key.clone()], abandoned: None });
+        }
+    }
+    let next = match keys.last() {
+        Some(last) if keys.len() == PAGE => {
+            let mut behind = codec::encode(last);
+            behind.push(0);
+            Some(Place::Index(nth, behind))
+        }
+        _ => {
+            let nth = nth.saturating_add(1);
+            families.get(nth).map(|(from, _)| Place::Index(nth, from.clone()))
+        }
+    };
+    Ok((suspects, Vec::new(), next))
+}
+
+/// An attempt that is open and not here may have been on its way. If it still is so, nobody runs it.
+async fn settle_doubts(core: &Arc<Core>, doubts: &mut Doubts) {
+    for (entity, token) in std::mem::take(doubts) {
+        let here = core.dispatch().has(token.get()) || !core.dispatch().is_complete();
+        if here {
+            continue;
+        }
+        if let Err(error) = repair(core, Suspect { entity, found: Vec::new(), abandoned: Some(token) }).await {
+            tracing::warn!(%error, "an attempt that nobody runs could not be looked at");
+        }
+    }
+}
+
+async fn repair(core: &Arc<Core>, suspect: Suspect) -> Result<Vec<String>, StoreError> {
+    let Suspect { entity, found, abandoned } = suspect;
+    let verb = Verb::Audit { entity: entity.clone(), found, abandoned };
+    match core.insist(Command { by: Principal::host(), verb }).await {
+        Some(Ok(Outcome::Repaired(words))) => {
+            if !words.is_empty() {
+                core.counters().repaired.add(1);
+                tracing::error!(%entity, ?words, "repaired what should never be wrong");
+            }
+            Ok(words)
+        }
+        Some(Ok(other)) => {
+            tracing::warn!(%entity, ?other, "an audit answered something else");
+            Ok(Vec::new())
+        }
+        Some(Err(crate::SubmitError::Store(error))) => Err(error),
+        Some(Err(error)) => {
+            tracing::warn!(%entity, %error, "an audit was refused");
+            Ok(Vec::new())
+        }
+        None => Err(StoreError::Closed),
+    }
+}

@@ -1,0 +1,90 @@
+//! Background tasks that must not die quietly: a panic is caught, told, counted, and the task is begun
+//! again; one that keeps dying makes the host unhealthy.
+
+use crate::core::Core;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// The first and the longest pause before a task is begun again.
+const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// Deaths in a row after which a task counts as failing.
+const FAILING: u32 = 3;
+
+/// A task that lived this long has recovered.
+const LIVED: Duration = Duration::from_secs(60);
+
+/// A background task as health shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskHealth {
+    /// Its name.
+    pub name: &'static str,
+    /// Deaths in a row.
+    pub deaths: u32,
+    /// Whether it keeps dying.
+    pub failing: bool,
+}
+
+/// A supervised task.
+pub(crate) struct Task {
+    name: &'static str,
+    deaths: Arc<AtomicU32>,
+    handle: JoinHandle<()>,
+}
+
+impl Task {
+    pub(crate) fn health(&self) -> TaskHealth {
+        let deaths = self.deaths.load(Ordering::Relaxed);
+        TaskHealth { name: self.name, deaths, failing: deaths >= FAILING }
+    }
+
+    /// Waits for its end; the stop signal must have been given.
+    pub(crate) async fn ended(self) {
+        // It only ever ends by the signal; a cancelled runtime has nothing to say.
+        let _ = self.handle.await;
+    }
+}
+
+/// Runs a task until the host stops.
+pub(crate) fn supervise<F>(core: &Arc<Core>, name: &'static str, body: fn(Arc<Core>) -> F) -> Task
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let deaths = Arc::new(AtomicU32::new(0));
+    let (core, counted) = (core.clone(), deaths.clone());
+    let handle = core.runtime().clone().spawn(async move {
+        loop {
+            let begun = Instant::now();
+            let mut task = core.runtime().spawn(body(core.clone()));
+            let ended = tokio::select! {
+                ended = &mut task => ended,
+                () = core.stopped() => {
+                    task.abort();
+                    let _ = task.await;
+                    return;
+                }
+            };
+            let Err(error) = ended else { return };
+            if !error.is_panic() {
+                return;
+            }
+            core.counters().panics.add(1);
+            if begun.elapsed() >= LIVED {
+                counted.store(0, Ordering::Relaxed);
+            }
+            let deaths = counted.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+            tracing::error!(task = name, deaths, %error, "a background task panicked and is begun again");
+            let pause = PAUSE.saturating_mul(1 << deaths.min(10)).min(PAUSE_MAX);
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = core.stopped() => return,
+            }
+        }
+    });
+    Task { name, deaths, handle }
+}

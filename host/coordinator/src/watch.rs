@@ -1,0 +1,165 @@
+//! Watching: the history entries of an entity, a machine, or all, in commit order, from a position on.
+
+use crate::codec;
+use crate::core::Core;
+use crate::read::look;
+use crate::txn::TxnView;
+use interlock_kernel::ids::{EntityId, MachineName};
+use interlock_kernel::record::{Entry, Key, Record};
+use interlock_store::{Change, Changes, ChangesError, Position, StoreError};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+/// Whose changes to watch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Filter {
+    /// Everybody's.
+    #[default]
+    All,
+    /// A machine's entities.
+    Machine(MachineName),
+    /// One entity's.
+    Entity(EntityId),
+}
+
+/// A history entry as it was committed.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// Where it is in the stream: watch from behind it by this.
+    pub position: Position,
+    /// The entity.
+    pub entity: EntityId,
+    /// Its incarnation.
+    pub incarnation: u64,
+    /// The entry.
+    pub entry: Entry,
+}
+
+/// Why a watch ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchError {
+    /// The position fell out of what the store keeps: list again and watch from there.
+    Gone {
+        /// The oldest position there is.
+        oldest: Position,
+    },
+    /// The position is of another store, or of one that was restored since.
+    Ahead {
+        /// The newest position there is.
+        newest: Position,
+    },
+    /// What kept the store from reading; [`StoreError::Closed`] at its end.
+    Store(StoreError),
+}
+
+impl fmt::Display for WatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone { oldest } => write!(f, "expected a position from {oldest} on, got an older one: list again"),
+            Self::Ahead { newest } => write!(f, "expected a position up to {newest}, got a later one: list again"),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for WatchError {}
+
+/// A running watch. Dropping it is enough to end it.
+pub struct Watch {
+    core: Arc<Core>,
+    filter: Filter,
+    changes: Changes,
+    /// Taken from the feed, not handed out yet: a dropped `next` loses nothing.
+    pending: VecDeque<(Change, Key)>,
+    position: Position,
+}
+
+impl Watch {
+    pub(crate) fn new(core: Arc<Core>, filter: Filter, after: Position) -> Self {
+        let changes = core.store().changes(after);
+        Self { core, filter, changes, pending: VecDeque::new(), position: after }
+    }
+
+    /// Everything up to here was handed out or did not pass the filter.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The next entries, at least one; waits for them. Cancel safe. Entries whose retention is over are
+    /// left out.
+    ///
+    /// # Errors
+    /// [`WatchError`], after which the watch is over.
+    pub async fn next(&mut self) -> Result<Vec<Watched>, WatchError> {
+        loop {
+            if self.pending.is_empty() {
+                let changes = self.changes.next().await.map_err(|error| match error {
+                    ChangesError::Gone { oldest } => WatchError::Gone { oldest },
+                    ChangesError::Ahead { newest } => WatchError::Ahead { newest },
+                    ChangesError::Store(error) => WatchError::Store(error),
+                })?;
+                for change in changes {
+                    let key = codec::decode(&change.payload).map_err(|why| {
+                        WatchError::Store(StoreError::Corrupt {
+                            expected: "a note that names a history entry".to_owned(),
+                            got: why.to_string(),
+                        })
+                    })?;
+                    if self.filter.takes(&key) {
+                        self.pending.push_back((change, key));
+                    }
+                }
+            }
+            let keys: Vec<Key> = self.pending.iter().map(|(_, key)| key.clone()).collect();
+            let entries = match keys.is_empty() {
+                true => Vec::new(),
+                false => look(&self.core, move |view, _| read_all(view, &keys)).await.map_err(WatchError::Store)?,
+            };
+            self.position = self.changes.position();
+            let watched: Vec<Watched> = self
+                .pending
+                .drain(..)
+                .zip(entries)
+                .filter_map(|((change, key), entry)| match (key, entry) {
+                    (Key::History(entity, incarnation, _), Some(entry)) => {
+                        Some(Watched { position: change.position, entity, incarnation: incarnation.get(), entry })
+                    }
+                    _ => None,
+                })
+                .collect();
+            if !watched.is_empty() {
+                return Ok(watched);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("filter", &self.filter).field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
+impl Filter {
+    fn takes(&self, key: &Key) -> bool {
+        let Key::History(entity, ..) = key else { return false };
+        match self {
+            Self::All => true,
+            Self::Machine(machine) => entity.machine == *machine,
+            Self::Entity(wanted) => entity == wanted,
+        }
+    }
+}
+
+fn read_all(view: &TxnView<'_>, keys: &[Key]) -> Result<Vec<Option<Entry>>, interlock_kernel::view::Stop> {
+    keys.iter()
+        .map(|key| {
+            Ok(match interlock_kernel::view::View::get(view, key)? {
+                Some(Record::Entry(entry)) => Some(*entry),
+                _ => None,
+            })
+        })
+        .collect()
+}
