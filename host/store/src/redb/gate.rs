@@ -179,8 +179,23 @@ impl Gate {
         self.lock().condition.clone()
     }
 
-    pub(super) fn set_condition(&self, condition: Condition) {
-        self.lock().condition = condition;
+    /// There is room again; whatever else is the matter stays.
+    pub(super) fn writable(&self) {
+        let mut state = self.lock();
+        if matches!(state.condition, Condition::ReadOnly { .. }) {
+            state.condition = Condition::Ready;
+        }
+    }
+
+    /// The handle that a reader found failed and that still is the current one.
+    pub(super) fn suspicion(&self) -> Option<(u64, Failure)> {
+        let state = self.lock();
+        match &state.condition {
+            Condition::Reopening { why, .. } => {
+                Some((state.generation, Failure { why: why.clone(), kind: FailureKind::Latched }))
+            }
+            Condition::Ready | Condition::ReadOnly { .. } | Condition::Closed => None,
+        }
     }
 
     /// A snapshot of the open handle; waits up to `wait` for one.

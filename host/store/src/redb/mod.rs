@@ -139,9 +139,9 @@ struct Shared {
 
 impl Shared {
     /// A reader found the handle of `generation` failed.
-    fn suspect(&self, generation: u64, failure: Failure) {
+    fn suspect(&self, generation: u64, failure: &Failure) {
         if self.gate.suspect(generation, self.time.now_ms(), &failure.why) {
-            self.queue.suspect(generation, failure);
+            self.queue.suspect();
         }
     }
 }
@@ -177,6 +177,17 @@ struct Opener {
 }
 
 impl Opener {
+    /// As [`Opener::open`]; on a full disk, once more with the reserve freed.
+    fn open_with_reserve(&self) -> Result<::redb::Database, Failure> {
+        match self.open() {
+            Err(failure) if failure.kind == FailureKind::Full => {
+                self.disk.free_reserve().map_err(Failure::of_io)?;
+                self.open()
+            }
+            opened => opened,
+        }
+    }
+
     fn open(&self) -> Result<::redb::Database, Failure> {
         let inner = self.disk.open().map_err(Failure::of_io)?;
         let name = self.disk.name();
@@ -235,7 +246,7 @@ impl Redb {
             },
             FailureKind::Corrupt => failure.into_store_error(),
         };
-        let db = opener.open().map_err(told)?;
+        let db = opener.open_with_reserve().map_err(told)?;
         let record = match prepare(&db).map_err(|error| error.unwrap_or_else(told))? {
             Some(record) => record,
             None => {

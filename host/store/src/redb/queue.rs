@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::gate::Failure;
 use crate::error::StoreError;
 use crate::limits::{QUEUE_ADMISSIONS, QUEUE_COMPLETIONS};
 use crate::store::{Full, Job, Lane};
@@ -23,7 +22,7 @@ struct State {
     /// Jobs that must be waiting before the writer is worth waking; above any queue while it is
     /// awake.
     wake_at: usize,
-    suspected: Option<(u64, Failure)>,
+    suspected: bool,
     closing: Option<Duration>,
     closed: bool,
 }
@@ -31,8 +30,8 @@ struct State {
 /// Why the writer woke.
 pub(super) enum Wake {
     Jobs,
-    /// A reader found the handle of that generation failed.
-    Suspected(u64, Failure),
+    /// A reader found that the handle failed; the gate knows why.
+    Suspected,
     /// Nothing to do, and closing.
     Close,
     /// The time given passed.
@@ -52,7 +51,7 @@ impl Queue {
                 completions: VecDeque::new(),
                 admissions: VecDeque::new(),
                 wake_at: usize::MAX,
-                suspected: None,
+                suspected: false,
                 closing: None,
                 closed: false,
             }),
@@ -89,12 +88,12 @@ impl Queue {
         let (mut state, _) = self
             .wake
             .wait_timeout_while(state, idle, |state| {
-                state.waiting() == 0 && state.suspected.is_none() && state.closing.is_none()
+                state.waiting() == 0 && !state.suspected && state.closing.is_none()
             })
             .unwrap_or_else(PoisonError::into_inner);
         state.wake_at = usize::MAX;
-        if let Some((generation, failure)) = state.suspected.take() {
-            return Wake::Suspected(generation, failure);
+        if std::mem::take(&mut state.suspected) {
+            return Wake::Suspected;
         }
         match (state.waiting(), state.closing) {
             (0, Some(_)) => Wake::Close,
@@ -135,8 +134,8 @@ impl Queue {
         (state.completions.len(), state.admissions.len())
     }
 
-    pub(super) fn suspect(&self, generation: u64, failure: Failure) {
-        self.lock().suspected = Some((generation, failure));
+    pub(super) fn suspect(&self) {
+        self.lock().suspected = true;
         self.wake.notify_one();
     }
 
@@ -155,11 +154,8 @@ impl Queue {
 
     /// Everything that is left, for good.
     pub(super) fn end(&self) -> Vec<Box<dyn Job>> {
-        let mut state = self.lock();
-        state.closed = true;
-        let state = &mut *state;
-        let completions = state.completions.drain(..);
-        completions.chain(state.admissions.drain(..)).collect()
+        self.lock().closed = true;
+        self.take_all()
     }
 
     /// Everything that waits now.

@@ -115,14 +115,14 @@ fn read<T>(shared: &Shared, mut body: impl FnMut(&Snapshot) -> Result<T, StoreEr
             Ok(snapshot) => snapshot,
             Err(NoSnapshot::Refused(error)) => return Err(error),
             Err(NoSnapshot::Failed(generation, failure)) => {
-                result = Err(failure.clone().into_store_error());
-                shared.suspect(generation, failure);
+                shared.suspect(generation, &failure);
+                result = Err(failure.into_store_error());
                 continue;
             }
         };
         result = body(&snapshot);
         match snapshot.latched() {
-            Some(failure) => shared.suspect(snapshot.generation, failure),
+            Some(failure) => shared.suspect(snapshot.generation, &failure),
             None => return result,
         }
     }

@@ -10,6 +10,7 @@ use super::gate::{Failure, FailureKind};
 use super::writer::{Writer, last_record, settle_failed};
 use crate::batch::Sealed;
 use crate::error::StoreError;
+use crate::meta::BatchRecord;
 use crate::store::Condition;
 
 /// The first pause between two attempts to open; doubles.
@@ -37,7 +38,8 @@ impl Writer {
         if let Err(error) = self.shared.gate.shut(reopening) {
             tracing::debug!(why = error.why, "closing the failed handle");
         }
-        let mut full = failure.kind == FailureKind::Full;
+        // A disk that was full is so until the reserve fits again.
+        let mut full = failure.kind == FailureKind::Full || self.probed.is_some();
         if full {
             self.free_reserve();
         }
@@ -100,13 +102,13 @@ impl Writer {
     }
 
     /// The file says what became of the batch whose commit failed.
-    fn resolve(&mut self, inflight: Option<Sealed>, record: crate::meta::BatchRecord, failure: &Failure) {
+    fn resolve(&mut self, inflight: Option<Sealed>, record: BatchRecord, failure: &Failure) {
         match inflight {
             Some(sealed) if record.batch >= sealed.record.batch => self.settle_batch(sealed),
             Some(sealed) => settle_failed(sealed.ran, &failure.clone().into_store_error()),
             None => {}
         }
-        self.record = record;
+        self.is_durable(record);
     }
 
     fn free_reserve(&self) {

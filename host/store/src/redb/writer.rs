@@ -62,7 +62,7 @@ impl Writer {
                     self.gather();
                     self.run_batch();
                 }
-                Wake::Suspected(generation, failure) => self.lost(generation, failure, None),
+                Wake::Suspected => self.lost_by_a_reader(None),
                 Wake::Idle => self.idle(),
                 Wake::Close => break,
             }
@@ -101,13 +101,7 @@ impl Writer {
             Err(NoSnapshot::Failed(generation, failure)) => {
                 return self.lost(generation, failure, None);
             }
-            // A reader suspects the handle; its report is in the queue.
-            Err(NoSnapshot::Refused(_)) => {
-                if let Wake::Suspected(generation, failure) = self.shared.queue.wait(Duration::ZERO) {
-                    self.lost(generation, failure, None);
-                }
-                return;
-            }
+            Err(NoSnapshot::Refused(_)) => return self.lost_by_a_reader(None),
         };
         let stamp = self.shared.time.stamp(self.last_seq);
         let mut batch = Batch::open(&snapshot, self.record.clone(), stamp);
@@ -150,7 +144,7 @@ impl Writer {
         }
         let written = match self.shared.gate.database() {
             Some((db, _)) => self.timed_write(&db, &sealed.layer),
-            None => return self.resolve_suspected(sealed),
+            None => return self.lost_by_a_reader(Some(sealed)),
         };
         match written {
             Ok(()) => self.settle_batch(sealed),
@@ -158,12 +152,13 @@ impl Writer {
         }
     }
 
-    /// A reader found the handle failed between the run and the commit: nothing was written.
-    fn resolve_suspected(&mut self, sealed: Sealed) {
-        if let Wake::Suspected(generation, failure) = self.shared.queue.wait(Duration::ZERO) {
-            self.lost(generation, failure, Some(sealed));
-        } else {
-            let why = StoreError::Unavailable { why: "the store is closing".to_string() };
+    /// A reader found the handle failed, perhaps after `inflight` was run on it.
+    fn lost_by_a_reader(&mut self, inflight: Option<Sealed>) {
+        // None: the report came late, the handle is a new one already.
+        if let Some((generation, failure)) = self.shared.gate.suspicion() {
+            self.lost(generation, failure, inflight);
+        } else if let Some(sealed) = inflight {
+            let why = StoreError::Unavailable { why: "the store was opened again meanwhile".to_string() };
             settle_failed(sealed.ran, &why);
         }
     }
@@ -183,7 +178,7 @@ impl Writer {
         written
     }
 
-    /// The batch is durable: tells the watchers, then every job.
+    /// The batch is durable, or wrote nothing: tells the watchers, then every job.
     pub(super) fn settle_batch(&mut self, sealed: Sealed) {
         let counts = &self.shared.counts;
         if !sealed.layer.is_empty() {
@@ -203,6 +198,14 @@ impl Writer {
             counter.fetch_add(1, Ordering::Relaxed);
             settle(job, fate);
         }
+    }
+
+    /// Goes on from `record`, and tells the watchers.
+    pub(super) fn is_durable(&mut self, record: BatchRecord) {
+        let durable_seq = &self.shared.durable_seq;
+        durable_seq.store(record.seq, Ordering::Release);
+        self.shared.wake.publish(record.feed_newest);
+        self.record = record;
     }
 
     /// Tells every job that waits that it cannot be done now.
@@ -239,7 +242,7 @@ impl Writer {
         let written = self.timed_write(&db, &layer);
         drop(db);
         match written {
-            Ok(()) => self.record = record,
+            Ok(()) => self.is_durable(record),
             Err(failure) => self.lost(generation, failure, None),
         }
     }
@@ -256,7 +259,7 @@ impl Writer {
             return false;
         }
         self.probed = None;
-        self.shared.gate.set_condition(Condition::Ready);
+        self.shared.gate.writable();
         tracing::info!("there is room on the disk again: writes go on");
         true
     }

@@ -266,3 +266,36 @@ pub(crate) fn a_query_sees_one_durable_state<E: Engine>() {
     assert!(matches!(fates.recv().unwrap().1, Fate::Committed(_)));
     assert_eq!(value(&*store, "b").unwrap().as_deref(), Some("2"));
 }
+
+pub(crate) fn odd_spans_are_walked_or_empty<E: Engine>() {
+    let mut engine = E::new();
+    let store = engine.open().unwrap();
+    let keys: [&[u8]; 5] = [&[2], b"a", &[254, 255], &[255], &[255, 255, 1]];
+    let (settled, fates) = mpsc::channel();
+    // Half of them durable, half in the job's own layer.
+    for key in [&keys[..3], &keys[3..]].map(|part| part.to_vec()) {
+        let job = Probe::boxed(0, &settled, move |txn| {
+            for key in &key {
+                txn.put(key, text("v"))?;
+            }
+            let mut count = |span: Span<'_>| all(txn, span).len();
+            let here = count(Span::all());
+            assert_eq!(count(Span::prefix(b"")), here);
+            assert_eq!(count(Span::starting(&[])), here);
+            assert_eq!(count(Span::prefix(&[1])), 0, "the store's own");
+            assert_eq!(count(Span::between(b"b", b"a")), 0, "inverted");
+            assert_eq!(count(Span::between(b"a", b"a")), 0);
+            assert_eq!(count(Span::between(b"", b"").after(b"")), 0);
+            assert_eq!(count(Span::between(b"a", b"b").after(b"z")), 0);
+            assert_eq!(count(Span::prefix(b"a").after(b"a")), 0);
+            assert_eq!(count(Span::prefix(&[254, 255])), 1);
+            let above = here - 3;
+            assert_eq!(count(Span::prefix(&[255])), above);
+            assert_eq!(count(Span::prefix(&[255, 255])), above.saturating_sub(1));
+            Ok(())
+        });
+        engine.submit_together(&*store, vec![job]);
+        let fate = fates.recv().unwrap().1;
+        assert!(matches!(fate, Fate::Committed(_)), "{fate:?}");
+    }
+}
