@@ -78,6 +78,12 @@ impl Doc {
         &self.value
     }
 
+    /// Nesting: 0 for a scalar, 1 for an object or array of scalars.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        depth(&self.value)
+    }
+
     /// blake3 of the canonical text.
     #[must_use]
     pub fn digest(&self) -> Digest {
@@ -148,6 +154,15 @@ fn long_integer(text: &str) -> Option<&str> {
         }
     }
     None
+}
+
+fn depth(value: &Value) -> usize {
+    let inside = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(fields) => fields.values().map(depth).max(),
+    };
+    inside.unwrap_or(0).saturating_add(1)
 }
 
 fn write_canonical(value: &Value, out: &mut String) {

@@ -1,6 +1,7 @@
 //! The decided "no": named, with what was expected and what was got. The same vocabulary in WIT, HTTP
 //! and on the command line.
 
+use crate::limits::TEXT_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -40,6 +41,20 @@ pub enum Code {
     Limit,
     /// The store cannot answer now.
     Unavailable,
+}
+
+/// At most [`TEXT_BYTES_MAX`] bytes of a text that only people read.
+pub(crate) fn cut(text: &str) -> String {
+    cut_to(text, TEXT_BYTES_MAX).to_owned()
+}
+
+/// At most so many bytes of a text, ending with a whole character.
+pub(crate) fn cut_to(text: &str, bytes_max: usize) -> &str {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 impl Code {
@@ -126,14 +141,14 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// A refusal that repeating does not change.
+    /// A refusal that repeating does not change. Long texts are cut: a refusal may have to be stored.
     #[must_use]
     pub fn new(code: Code, subject: impl fmt::Display, expected: impl fmt::Display, got: impl fmt::Display) -> Self {
         Self {
             code,
-            subject: subject.to_string(),
-            expected: expected.to_string(),
-            got: got.to_string(),
+            subject: cut(&subject.to_string()),
+            expected: cut(&expected.to_string()),
+            got: cut(&got.to_string()),
             retryable: false,
             retry_after_ms: None,
             detail: None,

@@ -6,7 +6,8 @@
 
 use crate::doc::Doc;
 use crate::ids::nearest;
-use crate::limits::APPEND_MAX;
+use crate::limits::{APPEND_MAX, DEPTH_MAX};
+use crate::rejection::cut_to;
 use crate::time::WallTime;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Number, Value as Json};
@@ -79,6 +80,9 @@ fn segments(text: &str) -> Result<Vec<Segment>, String> {
     let mut found = Vec::new();
     let mut rest = text.chars().peekable();
     while let Some(opening) = rest.next() {
+        if found.len() >= DEPTH_MAX {
+            return Err(format!("expected at most {DEPTH_MAX} segments (depth_max), got more"));
+        }
         if opening == '[' {
             let digits: String = std::iter::from_fn(|| rest.next_if(char::is_ascii_digit)).collect();
             if rest.next() != Some(']') {
@@ -156,11 +160,11 @@ impl FromStr for Source {
                 .map_err(|why: String| format!("{why}; a source is now, now+5m, now-90s, execution or a field path"));
         };
         let ms = |span: &str| parse_ms(span).and_then(|ms| i64::try_from(ms).map_err(|_| "too long".to_owned()));
-        match offset.split_at_checked(1) {
-            None => Ok(Self::Now(0)),
-            Some(("+", span)) => ms(span).map(Self::Now),
-            Some(("-", span)) => ms(span).map(|ms| Self::Now(ms.saturating_neg())),
-            Some(_) => Err(format!("expected now, now+5m or now-90s, got {text:?}")),
+        match (offset, offset.strip_prefix('+'), offset.strip_prefix('-')) {
+            ("", ..) => Ok(Self::Now(0)),
+            (_, Some(span), _) => ms(span).map(Self::Now),
+            (_, _, Some(span)) => ms(span).map(|ms| Self::Now(ms.saturating_neg())),
+            (_, None, None) => Err(format!("expected now, now+5m or now-90s, got {text:?}")),
         }
     }
 }
@@ -344,6 +348,9 @@ impl<'a> Roots<'a> {
     }
 }
 
+/// A value shown in a refusal, in bytes: enough to recognize it.
+const SHOWN_BYTES: usize = 256;
+
 impl Filter {
     /// Whether it holds; counts type mismatches into `mismatches`.
     pub fn judge(&self, roots: &Roots<'_>, mismatches: &mut u32) -> Verdict {
@@ -353,7 +360,9 @@ impl Filter {
                 None => return Verdict::Holds,
                 Some(failed) => {
                     let show = |value: Option<Json>| {
-                        value.map_or("nothing".to_owned(), |value| Doc::new(value).text().to_owned())
+                        value.map_or("nothing".to_owned(), |value| {
+                            cut_to(Doc::new(value).text(), SHOWN_BYTES).to_owned()
+                        })
                     };
                     let left = show(roots.find(&failed.field).cloned());
                     let right = show(roots.value(&failed.value));
@@ -370,8 +379,8 @@ fn holds(one: &Comparison, roots: &Roots<'_>, mismatches: &mut u32) -> bool {
     let Some(value) = roots.value(&one.value) else {
         return false;
     };
-    if one.operator == Operator::Exists {
-        return value.as_bool() == Some(field.is_some());
+    if let (Operator::Exists, Json::Bool(wanted)) = (one.operator, &value) {
+        return *wanted == field.is_some();
     }
     let Some(field) = field else { return false };
     let known = match one.operator {
@@ -383,7 +392,7 @@ fn holds(one: &Comparison, roots: &Roots<'_>, mismatches: &mut u32) -> bool {
         Operator::Ge => order(field, &value).map(Ordering::is_ge),
         Operator::In => value.as_array().map(|items| items.iter().any(|item| same(item, field))),
         Operator::NotIn => value.as_array().map(|items| !items.iter().any(|item| same(item, field))),
-        Operator::Exists => Some(true),
+        Operator::Exists => None,
         Operator::Contains => match (field, &value) {
             (Json::Array(items), wanted) => Some(items.iter().any(|item| same(item, wanted))),
             (Json::String(text), Json::String(part)) => Some(text.contains(part.as_str())),

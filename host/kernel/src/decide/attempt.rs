@@ -2,7 +2,7 @@
 //! transaction that writes.
 
 use super::draft::{Draft, Given, Scope, Tag};
-use super::enter::{Ending, Entry, cut, mutate, oversize, path};
+use super::enter::{Ending, Entry, denied, mutate, path};
 use super::no_entity;
 use crate::command::{Change, Outcome};
 use crate::doc::Digest;
@@ -10,7 +10,7 @@ use crate::ids::{Name, nearest};
 use crate::limits::{MUTATIONS_MAX, RETRY_AFTER_MS_MAX, SAVES_MAX};
 use crate::machine::Retry;
 use crate::record::{Cause, CauseKind, FactKind, Failure, What};
-use crate::rejection::{Code, Rejection};
+use crate::rejection::{Code, Rejection, cut};
 use crate::theorems;
 use crate::value::Verdict;
 use crate::view::{Claim, Decision, Documents, Stop};
@@ -26,11 +26,15 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
     if let Some(refused) = stale(&draft, claim) {
         return draft.refuse(refused);
     }
+    if let Some(refused) = denied(&change.set, &change.conditions) {
+        return draft.refuse(refused);
+    }
     let documents = match propose(&mut draft, change)? {
         Ok(documents) => documents,
         Err(refused) => return draft.refuse(refused),
     };
-    if let Some(refused) = draft.check(&documents, change.checked)? {
+    let checked = change.checked.filter(|_| change.set.is_empty());
+    if let Some(refused) = draft.check(&documents, checked)? {
         return draft.refuse(refused);
     }
     if let Err(refused) = draft.publish(&change.conditions)? {
@@ -90,6 +94,9 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
         let refused = Rejection::new(Code::Guard, &draft.id, expected, got);
         return draft.refuse(refused);
     }
+    if let Some(refused) = denied(&change.set, &change.conditions) {
+        return draft.refuse(refused);
+    }
     let mut documents = match proposed {
         Ok(documents) => documents,
         Err(refused) => return draft.refuse(refused),
@@ -97,7 +104,7 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
     if let Err(refused) = mutate(&mut documents, &one.set, &scope, given.now) {
         return draft.refuse(refused);
     }
-    let checked = change.checked.filter(|_| one.set.is_empty());
+    let checked = change.checked.filter(|_| change.set.is_empty() && one.set.is_empty());
     if let Some(refused) = draft.check(&documents, checked)? {
         return draft.refuse(refused);
     }
@@ -199,11 +206,6 @@ fn propose(draft: &mut Draft<'_>, change: &Change) -> Result<Result<Documents, R
     if change.set.len() > MUTATIONS_MAX {
         let expected = format!("at most {MUTATIONS_MAX} mutations (mutations_max)");
         return Ok(Err(Rejection::new(Code::Limit, "set", expected, change.set.len())));
-    }
-    for (name, doc) in [("data", &change.data), ("outputs", &change.outputs)] {
-        if let Some(refused) = doc.as_ref().and_then(|doc| oversize(name, doc)) {
-            return Ok(Err(refused));
-        }
     }
     let mut documents = draft.documents()?;
     documents.data = change.data.clone().or(documents.data);

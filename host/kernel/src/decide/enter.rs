@@ -3,12 +3,12 @@
 use super::draft::{Draft, Scope, Tag};
 use crate::doc::Doc;
 use crate::ids::Name;
-use crate::limits::{CONDITIONS_MAX, DOCUMENT_BYTES_MAX, TEXT_BYTES_MAX};
+use crate::limits::{CONDITION_BYTES_MAX, CONDITIONS_MAX, DEPTH_MAX, DOCUMENT_BYTES_MAX};
 use crate::machine::{FailurePath, Machine, Move, StateKind};
 use crate::record::{
     AnswerKind, Cause, CauseKind, Condition, Failure, Key, LastExecution, Lock, Park, Part, Record, What,
 };
-use crate::rejection::{Code, Rejection};
+use crate::rejection::{Code, Rejection, cut};
 use crate::theorems;
 use crate::value::{Mutation, Root, Verdict};
 use crate::view::{Breach, Documents, Schema, Stop, Wake};
@@ -35,29 +35,31 @@ pub(super) fn breach(code: Code, schema: &str, breach: &Breach) -> Rejection {
     Rejection::new(code, format!("{schema}{}", breach.path), &breach.expected, &breach.got)
 }
 
-/// A document that is too large to store.
+/// A document that is too large, or too deep, to be stored and read again.
 pub(super) fn oversize(name: &str, doc: &Doc) -> Option<Rejection> {
-    let got = doc.text().len();
-    (got > DOCUMENT_BYTES_MAX).then(|| {
-        Rejection::new(
-            Code::Limit,
-            name,
-            format!("at most {DOCUMENT_BYTES_MAX} bytes (document_bytes_max)"),
-            format!("{got} bytes"),
-        )
+    let (bytes, depth) = (doc.text().len(), doc.depth());
+    if bytes > DOCUMENT_BYTES_MAX {
+        let expected = format!("at most {DOCUMENT_BYTES_MAX} bytes (document_bytes_max)");
+        return Some(Rejection::new(Code::Limit, name, expected, format!("{bytes} bytes")));
+    }
+    (depth > DEPTH_MAX).then(|| {
+        let expected = format!("at most {DEPTH_MAX} levels (depth_max)");
+        Rejection::new(Code::Limit, name, expected, format!("{depth} levels"))
     })
 }
 
-/// At most [`TEXT_BYTES_MAX`] bytes of a text that only people read.
-pub(super) fn cut(text: &str) -> String {
-    let mut end = text.len().min(TEXT_BYTES_MAX);
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
+/// What is not a step's to write: a field outside of data and outputs, a condition of the host's own.
+pub(super) fn denied(set: &[Mutation], conditions: &[Condition]) -> Option<Rejection> {
+    let own = |root: Root| matches!(root, Root::Data | Root::Outputs);
+    if let Some(foreign) = set.iter().find(|one| !own(one.field.root)) {
+        let got = format!("{} (clients write desired)", foreign.field);
+        return Some(Rejection::new(Code::Denied, &foreign.field, "a field of data or outputs", got));
     }
-    text.get(..end).unwrap_or_default().to_owned()
+    let reserved = conditions.iter().find(|one| one.kind.is_empty() || one.kind.starts_with("interlock/"))?;
+    Some(Rejection::new(Code::Denied, "conditions", "a type of the author's own", format!("{:?}", reserved.kind)))
 }
 
-/// Documents after mutations, each changed one checked for size.
+/// Documents after mutations.
 pub(super) fn mutate(
     documents: &mut Documents,
     set: &[Mutation],
@@ -67,32 +69,25 @@ pub(super) fn mutate(
     if set.is_empty() {
         return Ok(());
     }
-    let mut data = documents.data.as_ref().map_or(serde_json::Value::Null, |doc| doc.value().clone());
-    let mut outputs = documents.outputs.as_ref().map_or(serde_json::Value::Null, |doc| doc.value().clone());
-    let (mut data_changed, mut outputs_changed) = (false, false);
+    if let Some(refused) = denied(set, &[]) {
+        return Err(refused);
+    }
+    let value = |doc: &Option<Doc>| doc.as_ref().map_or(serde_json::Value::Null, |doc| doc.value().clone());
+    let (mut data, mut outputs) = (value(&documents.data), value(&documents.outputs));
     for mutation in set {
-        let (target, changed) = match mutation.field.root {
-            Root::Data => (&mut data, &mut data_changed),
-            Root::Outputs => (&mut outputs, &mut outputs_changed),
-            Root::Event | Root::Desired | Root::Row => {
-                return Err(Rejection::new(
-                    Code::Denied,
-                    &mutation.field,
-                    "a field of data or outputs",
-                    format!("{} (clients write desired)", mutation.field),
-                ));
-            }
-        };
+        let target = if mutation.field.root == Root::Outputs { &mut outputs } else { &mut data };
         mutation
             .apply(target, &scope.roots(now))
             .map_err(|why| Rejection::new(Code::Invalid, &mutation.field, "a change that its value allows", why))?;
-        *changed = true;
     }
-    if data_changed {
-        documents.data = Some(Doc::new(data));
-    }
-    if outputs_changed {
-        documents.outputs = Some(Doc::new(outputs));
+    for (root, slot, value) in
+        [(Root::Data, &mut documents.data, data), (Root::Outputs, &mut documents.outputs, outputs)]
+    {
+        let touched = set.iter().any(|one| one.field.root == root);
+        let missing = slot.is_none() && value.is_null(); // something was removed from nothing
+        if touched && !missing {
+            *slot = Some(Doc::new(value));
+        }
     }
     Ok(())
 }
@@ -108,23 +103,22 @@ impl Draft<'_> {
 
     /// Data and outputs against the schemas of the revision that judges.
     pub(super) fn check(&mut self, documents: &Documents, checked: Option<u64>) -> Result<Option<Rejection>, Stop> {
-        let pairs = [(Part::Data, Schema::Data, &documents.data), (Part::Outputs, Schema::Outputs, &documents.outputs)];
-        for (part, schema, doc) in pairs {
-            let Some(doc) = doc else { continue };
-            if self.doc(part)?.as_ref() == Some(doc) {
-                continue;
+        let mut changed = Vec::new();
+        for (part, schema, doc) in
+            [(Part::Data, Schema::Data, &documents.data), (Part::Outputs, Schema::Outputs, &documents.outputs)]
+        {
+            if let Some(doc) = doc.as_ref()
+                && self.doc(part)?.as_ref() != Some(doc)
+            {
+                changed.push((schema, doc));
             }
-            if let Some(too_large) = oversize(&schema.to_string(), doc) {
-                return Ok(Some(too_large));
-            }
-            if checked == Some(self.head.revision) {
-                continue;
-            }
-            if let Err(found) = self.given.rules.check(&self.id.machine, self.head.revision, schema, doc) {
+        }
+        for (schema, doc) in changed.iter().filter(|_| checked != Some(self.head.revision)) {
+            if let Err(found) = self.given.rules.check(&self.id.machine, self.head.revision, *schema, doc) {
                 return Ok(Some(breach(Code::Invalid, &schema.to_string(), &found)));
             }
         }
-        Ok(None)
+        Ok(changed.into_iter().find_map(|(schema, doc)| oversize(&schema.to_string(), doc)))
     }
 
     /// Writes data and outputs.
@@ -324,39 +318,37 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Merges what a step publishes. The host's own conditions are not a step's to write.
+    /// Merges what a step publishes: see [`denied`] for what it may not.
     pub(super) fn publish(&mut self, published: &[Condition]) -> Result<Result<(), Rejection>, Stop> {
         if published.is_empty() {
             return Ok(Ok(()));
         }
         let mut conditions = self.conditions()?;
         for one in published {
-            if one.kind.is_empty() || one.kind.starts_with("interlock/") {
+            if one.kind.len() > CONDITION_BYTES_MAX {
+                let expected = format!("a type of at most {CONDITION_BYTES_MAX} bytes (condition_bytes_max)");
                 return Ok(Err(Rejection::new(
-                    Code::Denied,
+                    Code::Limit,
                     "conditions",
-                    "a type of the author's own",
-                    format!("{:?}", one.kind),
+                    expected,
+                    format!("{} bytes", one.kind.len()),
                 )));
             }
-            let since =
-                conditions.iter().find(|old| old.kind == one.kind && old.status == one.status).map(|old| old.since);
+            let status = cut(&one.status);
+            let since = conditions.iter().find(|old| old.kind == one.kind && old.status == status).map(|old| old.since);
             conditions.retain(|old| old.kind != one.kind);
             conditions.push(Condition {
-                kind: cut(&one.kind),
-                status: cut(&one.status),
+                kind: one.kind.clone(),
+                status,
                 reason: cut(&one.reason),
                 message: cut(&one.message),
                 since: since.unwrap_or(self.now().wall),
             });
         }
-        if conditions.len() > CONDITIONS_MAX {
-            return Ok(Err(Rejection::new(
-                Code::Limit,
-                "conditions",
-                format!("at most {CONDITIONS_MAX} (conditions_max)"),
-                conditions.len(),
-            )));
+        let own = conditions.iter().filter(|one| !one.kind.starts_with("interlock/")).count();
+        if own > CONDITIONS_MAX {
+            let expected = format!("at most {CONDITIONS_MAX} (conditions_max)");
+            return Ok(Err(Rejection::new(Code::Limit, "conditions", expected, own)));
         }
         self.set_conditions(conditions);
         Ok(Ok(()))

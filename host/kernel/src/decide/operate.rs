@@ -1,7 +1,7 @@
 //! What clients and operators do to an entity besides sending events: apply, delete, kill, unpark.
 
 use super::draft::{Draft, Given, Tag};
-use super::enter::{Ending, Entry, breach, cut, oversize};
+use super::enter::{Ending, Entry, breach, oversize};
 use super::event::busy;
 use super::no_entity;
 use crate::command::Outcome;
@@ -9,7 +9,7 @@ use crate::doc::Doc;
 use crate::ids::EntityId;
 use crate::machine::{ApplyPolicy, KILLED, StateKind};
 use crate::record::{BeginReason, Cause, CauseKind, Expires, Failure, Key, Part, Record, What};
-use crate::rejection::{Code, Rejection};
+use crate::rejection::{Code, Rejection, cut};
 use crate::view::{Decision, Schema, Stop};
 
 /// Writes `desired`: needs no lock, bumps the generation, never conflicts with a step.
