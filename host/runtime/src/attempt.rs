@@ -1,0 +1,225 @@
+//! Running one attempt: a store of its own, one call, and what became of it.
+//!
+//! The coordinator closes the attempt's gate when it may not go on; here that ends the guest, within
+//! one tick of the epoch if it computes, at once if it waits in an import.
+
+use crate::bindings::Failure as GuestFailure;
+use crate::guest::{Entity, Guest};
+use crate::host::types;
+use crate::library::{Library, Prepared};
+use crate::limits::{HANDLES_MAX, HOSTCALL_BYTES_MAX};
+use crate::logs::Logs;
+use crate::stopped::{self, Stopped, retryable};
+use futures_util::FutureExt as _;
+use interlock_coordinator::{Attempt, Closed, Ended, Executor, Gate};
+use interlock_kernel::view::Start;
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+use tracing::Span;
+use wasmtime::component::Resource;
+use wasmtime::{Store, UpdateDeadline};
+
+/// Runs attempts as WebAssembly components. Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Wasm {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    library: Library,
+    /// As many as the pool has room for, whatever the coordinator hands out.
+    slots: Semaphore,
+    runs: AtomicU64,
+    run_ns: AtomicU64,
+    waited_ns: AtomicU64,
+    dropped_lines: AtomicU64,
+}
+
+/// What all attempts of this process did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Runs {
+    /// Attempts that ran.
+    pub runs: u64,
+    /// From the making of their stores to the end of them, in all.
+    pub ran: Duration,
+    /// Of that, waiting for the coordinator's answers.
+    pub waited: Duration,
+    /// Log lines past the budgets.
+    pub dropped_lines: u64,
+}
+
+impl Wasm {
+    /// Runs the components of this library.
+    #[must_use]
+    pub fn new(library: Library) -> Self {
+        let slots = usize::try_from(library.engines().options().executions_max).unwrap_or(usize::MAX);
+        Self {
+            inner: Arc::new(Inner {
+                library,
+                slots: Semaphore::new(slots.min(Semaphore::MAX_PERMITS)),
+                runs: AtomicU64::new(0),
+                run_ns: AtomicU64::new(0),
+                waited_ns: AtomicU64::new(0),
+                dropped_lines: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// What was run so far.
+    #[must_use]
+    pub fn runs(&self) -> Runs {
+        let inner = &self.inner;
+        Runs {
+            runs: inner.runs.load(Ordering::Relaxed),
+            ran: Duration::from_nanos(inner.run_ns.load(Ordering::Relaxed)),
+            waited: Duration::from_nanos(inner.waited_ns.load(Ordering::Relaxed)),
+            dropped_lines: inner.dropped_lines.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Executor for Wasm {
+    fn start(&self, attempt: Attempt) {
+        let inner = Arc::clone(&self.inner);
+        self.inner.library.engines().guests().spawn(async move { inner.run(attempt).await });
+    }
+}
+
+impl Inner {
+    async fn run(&self, attempt: Attempt) {
+        let span = span(attempt.start());
+        let gate = attempt.gate();
+        let ready = async {
+            // Never closed: a refusal of it would be one of ours.
+            let slot = self.slots.acquire().await.map_err(|why| retryable("shutdown", why.to_string()))?;
+            let start = attempt.start();
+            let Some(digest) = start.component else {
+                return Err(retryable("component-missing", "the revision has steps and no component"));
+            };
+            let prepared = self.library.prepared(digest, start.memory_bytes).await;
+            let prepared = prepared.map_err(|why| retryable(why.code(), with_causes(&why)))?;
+            Ok((slot, prepared))
+        };
+        let ready = tokio::select! {
+            biased;
+            closed = gate.closed() => Err(retryable(closed.why, closed.text)),
+            ready = ready => ready,
+        };
+        match ready {
+            Err(failure) => attempt.finish(Ended::Failed(failure)),
+            Ok((slot, prepared)) => {
+                let (attempt, ended) = self.execute(attempt, &prepared, &gate, &span).await;
+                drop(slot);
+                tracing::debug!(target: "interlock::attempt", parent: &span, ?ended, "attempt ended");
+                attempt.finish(ended);
+            }
+        }
+    }
+
+    /// Runs the guest. Once this returns nothing is left of it.
+    async fn execute(&self, attempt: Attempt, prepared: &Prepared, gate: &Gate, span: &Span) -> (Attempt, Ended) {
+        let began = Instant::now();
+        let _running = self.library.engines().running();
+        let logs = Arc::new(Logs::new(span.clone()));
+        let mut store = Store::new(prepared.pre.engine(), Guest::new(attempt, Arc::clone(&logs), prepared.place));
+        confine(&mut store);
+        let called = {
+            let call = AssertUnwindSafe(call(&mut store, prepared)).catch_unwind();
+            tokio::select! {
+                biased;
+                closed = gate.closed() => Called::Stopped(closed),
+                called = call => called.map_or_else(Called::Panicked, Called::Done),
+            }
+        };
+        let guest = store.into_data();
+        let (spent, waited) = (guest.is_spent(), guest.waited);
+        let attempt = guest.into_attempt();
+
+        let dropped = logs.close();
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.run_ns.fetch_add(nanos(began.elapsed()), Ordering::Relaxed);
+        self.waited_ns.fetch_add(nanos(waited), Ordering::Relaxed);
+        self.dropped_lines.fetch_add(dropped, Ordering::Relaxed);
+        let ended = ended(called, &logs);
+        if spent && ended != Ended::Returned {
+            // Nothing that a guest does after its accepted transition changes anything.
+            tracing::info!(target: "interlock::attempt", parent: span, ?ended, "after an accepted transition");
+            return (attempt, Ended::Returned);
+        }
+        (attempt, ended)
+    }
+}
+
+enum Called {
+    Done(wasmtime::Result<Result<(), GuestFailure>>),
+    Stopped(Closed),
+    Panicked(Box<dyn Any + Send>),
+}
+
+fn ended(called: Called, logs: &Logs) -> Ended {
+    match called {
+        Called::Done(Ok(Ok(()))) => Ended::Returned,
+        Called::Done(Ok(Err(failure))) => Ended::Failed(types::failure(failure)),
+        Called::Done(Err(error)) => Ended::Failed(stopped::failure(&error, logs.last_words().as_deref())),
+        Called::Stopped(closed) => Ended::Failed(retryable(closed.why, closed.text)),
+        Called::Panicked(payload) => {
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text");
+            tracing::error!(target: "interlock::attempt", "a host function panicked, its attempt failed: {text}");
+            Ended::Failed(retryable("host-panic", format!("a host function panicked: {text}")))
+        }
+    }
+}
+
+/// Every bound of one store.
+fn confine(store: &mut Store<Guest>) {
+    store.limiter(|guest| &mut guest.caps);
+    store.set_hostcall_fuel(HOSTCALL_BYTES_MAX);
+    store.set_max_component_handles(HANDLES_MAX);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(|context| match context.data().gate.check() {
+        Ok(()) => Ok(UpdateDeadline::Yield(1)),
+        Err(closed) => Err(Stopped::Fenced(closed).into()),
+    });
+}
+
+async fn call(store: &mut Store<Guest>, prepared: &Prepared) -> wasmtime::Result<Result<(), GuestFailure>> {
+    let start = store.data().start();
+    let (name, event) = (start.step.to_string(), types::event(start));
+    let step = prepared.pre.instantiate_async(&mut *store).await?;
+    let entity: Resource<Entity> = Resource::new_own(0);
+    step.call_run(&mut *store, &name, entity, &event).await
+}
+
+fn span(start: &Start) -> Span {
+    let claim = &start.claim;
+    tracing::info_span!(
+        target: "interlock::attempt",
+        "attempt",
+        entity = %claim.execution.entity,
+        execution = %claim.execution,
+        step = %start.step,
+        attempt = claim.attempt,
+        token = claim.token.get(),
+    )
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,21 @@
+//! What `wit/` says, as Rust. Generated; the host's side of it is in `host/`.
+
+#![allow(missing_docs, unreachable_pub, clippy::all, clippy::allow_attributes_without_reason, reason = "generated")]
+
+wasmtime::component::bindgen!({
+    path: "../../wit",
+    world: "step",
+    imports: {
+        "interlock:step/transition.[method]entity.reload": async | trappable,
+        "interlock:step/transition.[method]entity.save": async | trappable,
+        "interlock:step/transition.[method]entity.transition": async | trappable,
+        "interlock:step/fencing.still-holds": async | trappable,
+        default: trappable,
+    },
+    exports: { default: async },
+    with: {
+        "interlock:step/transition.entity": crate::guest::Entity,
+        "interlock:step/lease.lease": crate::guest::Lease,
+    },
+    trappable_error_type: { "interlock:step/types.rejection" => crate::guest::Refusal },
+});

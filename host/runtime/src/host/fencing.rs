@@ -1,0 +1,35 @@
+//! `fencing`: the token to carry outside, and whether it still holds.
+
+use crate::bindings::interlock::step::fencing as wit;
+use crate::guest::{Entity, Guest, Lease};
+use crate::stopped::Stopped;
+use std::time::Instant;
+use wasmtime::component::Resource;
+
+impl wit::Host for Guest {
+    fn token(&mut self, _entity: Resource<Entity>) -> wasmtime::Result<u64> {
+        self.pass()?;
+        Ok(self.attempt.token().get())
+    }
+
+    async fn still_holds(&mut self, _entity: Resource<Entity>) -> wasmtime::Result<bool> {
+        let holds = self.may_hold()? && {
+            let asked = Instant::now();
+            let held = self.attempt.still_holds().await;
+            self.waited(asked);
+            held.map_err(|error| Stopped::Unavailable(error.to_string()))?
+        };
+        if !holds {
+            self.told_fenced();
+        }
+        Ok(holds)
+    }
+
+    fn lease_token(&mut self, _lease: Resource<Lease>) -> wasmtime::Result<u64> {
+        Err(Stopped::NoLease.into())
+    }
+
+    fn still_holds_lease(&mut self, _lease: Resource<Lease>) -> wasmtime::Result<bool> {
+        Err(Stopped::NoLease.into())
+    }
+}

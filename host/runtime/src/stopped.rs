@@ -1,0 +1,133 @@
+//! How an attempt is ended from outside the guest's own will, and what is recorded of it.
+//!
+//! A trap of the guest's, an abuse of the contract and a passed limit all become one
+//! [`Failure`]: a code for programs, a reason for people with the guest's own stack.
+
+use crate::limits::FRAMES_MAX;
+use interlock_coordinator::Closed;
+use interlock_kernel::limits::{REFUSALS_MAX, TEXT_BYTES_MAX};
+use interlock_kernel::record::Failure;
+use interlock_kernel::time::Span;
+use std::fmt;
+use wasmtime::{Trap, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
+
+/// A frame of a guest's stack in a reason, in bytes: names of generic functions have no end.
+const FRAME_BYTES_MAX: usize = 120;
+
+/// Ends an attempt: the contract was abused, or a limit passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// The attempt lost the right to go on.
+    Fenced(Closed),
+    /// It asked again after it was told that its handle is spent.
+    Spent,
+    /// It went on asking after too many refusals.
+    Refusals,
+    /// It wanted more memory than the machine allows.
+    Memory { cap: u64, wanted: u64 },
+    /// It wanted a larger table than a step needs.
+    Table { cap: usize, wanted: usize },
+    /// It slept past its deadline.
+    Slept { total_ms: u64, slept_ms: u64 },
+    /// The store could not say what the guest must know to go on.
+    Unavailable(String),
+    /// It used a handle that this release grants to nobody.
+    NoLease,
+}
+
+impl Stopped {
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Fenced(closed) => closed.why,
+            Self::Spent => "spent",
+            Self::Refusals => "refusals",
+            Self::Memory { .. } => "memory-limit",
+            Self::Table { .. } => "table-limit",
+            Self::Slept { .. } => "slept",
+            Self::Unavailable(_) => "unavailable",
+            Self::NoLease => "no-lease",
+        }
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fenced(closed) => write!(f, "stopped: {}", closed.text),
+            Self::Spent => f.write_str("called again after the answer `spent`: return after an accepted transition"),
+            Self::Refusals => write!(f, "called again after {REFUSALS_MAX} refusals in one attempt"),
+            Self::Memory { cap, wanted } => write!(
+                f,
+                "expected at most {cap} bytes of memory, got {wanted}: raise [limits] memory, or keep less at once"
+            ),
+            Self::Table { cap, wanted } => write!(f, "expected a table of at most {cap} elements, got {wanted}"),
+            Self::Slept { total_ms, slept_ms } => write!(
+                f,
+                "expected a step to end within {}, got one that slept to {}: waiting is a timer's job, use a timer",
+                Span(*total_ms),
+                Span(*slept_ms)
+            ),
+            Self::Unavailable(why) => write!(f, "expected the store to answer, got: {why}"),
+            Self::NoLease => f.write_str("expected no lease in this release, got a call on one"),
+        }
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// What is recorded of an attempt that wasmtime ended. `last_words` is the guest's last line of level
+/// error: a panic says more than the trap that follows it.
+pub(crate) fn failure(error: &wasmtime::Error, last_words: Option<&str>) -> Failure {
+    let (code, what) = code(error);
+    let mut reason = match last_words {
+        Some(words) if code == "trap" => format!("{words} ({what})"),
+        Some(_) | None => what,
+    };
+    if let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() {
+        // The first line is a heading, each further one `  0:  0xad - module!function`.
+        for line in backtrace.to_string().lines().skip(1).take(FRAMES_MAX) {
+            let frame = cut(line.rsplit(" - ").next().unwrap_or(line).trim(), FRAME_BYTES_MAX);
+            if reason.len() + frame.len() > TEXT_BYTES_MAX {
+                break;
+            }
+            reason.push_str("\n  at ");
+            reason.push_str(frame);
+        }
+    }
+    retryable(code, reason)
+}
+
+/// A failure that the state's policy retries.
+pub(crate) fn retryable(code: &str, reason: impl Into<String>) -> Failure {
+    Failure {
+        permanent: false,
+        code: code.to_owned(),
+        reason: cut(&reason.into(), TEXT_BYTES_MAX).to_owned(),
+        retry_after_ms: None,
+    }
+}
+
+fn code(error: &wasmtime::Error) -> (&'static str, String) {
+    if let Some(stopped) = error.downcast_ref::<Stopped>() {
+        return (stopped.code(), stopped.to_string());
+    }
+    if let Some(I32Exit(status)) = error.downcast_ref::<I32Exit>() {
+        let what = format!("expected the step to return, got exit({status})");
+        return ("exit", what);
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::StackOverflow) => ("stack-overflow", Trap::StackOverflow.to_string()),
+        Some(trap) => ("trap", trap.to_string()),
+        None => ("trap", error.root_cause().to_string()),
+    }
+}
+
+/// The longest beginning of at most this many bytes.
+pub(crate) fn cut(text: &str, bytes_max: usize) -> &str {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
