@@ -63,10 +63,7 @@ impl fmt::Display for BuildError {
                 writeln!(f, "Any one of these makes it possible:")?;
                 writeln!(f, "  rustup target add {target}")?;
                 writeln!(f, "  rustup component add rust-src")?;
-                write!(
-                    f,
-                    "  apt-get install rustc-web cargo-web rust-web-src   (Debian, without rustup)"
-                )
+                write!(f, "  apt-get install rustc-web cargo-web rust-web-src   (Debian, without rustup)")
             }
             BuildError::Compile { folder } => write!(f, "{} does not compile", folder.display()),
             BuildError::NoComponent { folder } => write!(

@@ -32,20 +32,13 @@ mod tests {
     #[test]
     fn bytes_that_are_no_wasm_are_refused() {
         let refused = lift(b"#!/bin/sh\n").expect_err("a script");
-        assert!(
-            refused
-                .to_string()
-                .starts_with("not a step: these bytes are no WebAssembly;")
-        );
+        assert!(refused.to_string().starts_with("not a step: these bytes are no WebAssembly;"));
     }
 
     #[test]
     fn a_component_is_left_as_it_is() {
         let empty_component = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
-        assert_eq!(
-            lift(&empty_component).ok().as_deref(),
-            Some(empty_component.as_slice())
-        );
+        assert_eq!(lift(&empty_component).ok().as_deref(), Some(empty_component.as_slice()));
     }
 
     #[test]

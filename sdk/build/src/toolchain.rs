@@ -81,14 +81,9 @@ impl Toolchain {
                 toolchain.from_source = FromSource::Yes;
                 return Ok(toolchain);
             }
-            tried.push(format!(
-                "{name} has neither the target nor the sources to build it from"
-            ));
+            tried.push(format!("{name} has neither the target nor the sources to build it from"));
         }
-        Err(BuildError::NoTarget {
-            target: target.to_owned(),
-            tried,
-        })
+        Err(BuildError::NoTarget { target: target.to_owned(), tried })
     }
 
     /// A cargo command for this target.
@@ -107,10 +102,7 @@ impl Toolchain {
     pub(crate) fn aim(&self, cargo: &mut Command, target: &str) {
         cargo.args(["--target", target]);
         if self.from_source == FromSource::Yes {
-            let linker = format!(
-                "CARGO_TARGET_{}_LINKER",
-                target.to_uppercase().replace('-', "_")
-            );
+            let linker = format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_"));
             // The sources may be a little older than the guests ask for: let the compiler judge.
             cargo.args(["-Zbuild-std=std,panic_abort", "--ignore-rust-version"]);
             cargo.env("RUSTC_BOOTSTRAP", "1").env(linker, "rust-lld");
@@ -118,9 +110,7 @@ impl Toolchain {
     }
 
     fn has_std(&self, target: &str) -> Result<bool, BuildError> {
-        Ok(self
-            .ask(&["--print", "target-libdir", "--target", target])?
-            .is_dir())
+        Ok(self.ask(&["--print", "target-libdir", "--target", target])?.is_dir())
     }
 
     fn has_sources(&self) -> Result<bool, BuildError> {
@@ -135,23 +125,13 @@ impl Toolchain {
 
 /// Runs a command and gives what it printed.
 pub(crate) fn run(command: &mut Command) -> Result<String, BuildError> {
-    let words: Vec<_> = std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .collect();
+    let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).collect();
     let line = words.join(" ".as_ref()).to_string_lossy().into_owned();
-    let failed = |problem: String| BuildError::Tool {
-        command: line.clone(),
-        problem,
-    };
+    let failed = |problem: String| BuildError::Tool { command: line.clone(), problem };
     let output = command.output().map_err(|e| failed(e.to_string()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(failed(
-            said.lines()
-                .last()
-                .unwrap_or("failed without a word")
-                .to_owned(),
-        ));
+        return Err(failed(said.lines().last().unwrap_or("failed without a word").to_owned()));
     }
     String::from_utf8(output.stdout).map_err(|e| failed(e.to_string()))
 }
