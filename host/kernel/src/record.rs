@@ -630,25 +630,45 @@ impl Record {
             }
             short => return Err(bad(format!("{} bytes", short.len()))),
         };
-        let record = match key {
-            Key::Machine(_) => postcard::from_bytes(body).map(Self::Machine),
-            Key::Revision(..) => postcard::from_bytes(body).map(Self::Revision),
-            Key::Head(_) => postcard::from_bytes(body).map(Self::Head),
-            Key::Part(_, Part::Conditions) => postcard::from_bytes(body).map(Self::Conditions),
-            Key::Part(..) => postcard::from_bytes(body).map(Self::Doc),
-            Key::Inbox(..) => postcard::from_bytes(body).map(Self::Queued),
-            Key::History(..) => postcard::from_bytes(body).map(Self::Entry),
-            Key::Dedup(..) => postcard::from_bytes(body).map(Self::Dedup),
-            Key::Due(..) | Key::Timer(..) | Key::Open(..) => Ok(Self::Mark),
-            Key::Session(_) => postcard::from_bytes(body).map(Self::Session),
-            Key::Expiry(..) => postcard::from_bytes(body).map(Self::Expires),
-            Key::Secret => postcard::from_bytes(body).map(Self::Secret),
+        let record: Result<Self, String> = match key {
+            Key::Machine(_) => whole(body).map(Self::Machine),
+            Key::Revision(..) => whole(body).map(Self::Revision),
+            Key::Head(_) => whole(body).map(Self::Head),
+            Key::Part(_, Part::Conditions) => whole(body).map(Self::Conditions),
+            Key::Part(..) => whole(body).map(Self::Doc),
+            Key::Inbox(..) => whole(body).map(Self::Queued),
+            Key::History(..) => whole(body).map(Self::Entry),
+            Key::Dedup(..) => whole(body).map(Self::Dedup),
+            Key::Due(..) | Key::Timer(..) | Key::Open(..) => whole(body).map(|()| Self::Mark),
+            Key::Session(_) => whole(body).map(Self::Session),
+            Key::Expiry(..) => whole(body).map(Self::Expires),
+            Key::Secret => whole(body).map(Self::Secret),
         };
-        record.map_err(|why| bad(why.to_string()))
+        record.map_err(bad)
     }
 }
 
+/// All of the bytes: what is left over is not this record.
+fn whole<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, String> {
+    match postcard::take_from_bytes(body) {
+        Ok((record, [])) => Ok(record),
+        Ok((_, rest)) => Err(format!("{} bytes too many", rest.len())),
+        Err(why) => Err(why.to_string()),
+    }
+}
+
+impl Park {
+    /// The code of a head that contradicts itself: only an operator's kill or delete moves it.
+    pub const INCONSISTENT: &'static str = "inconsistent";
+}
+
 impl Head {
+    /// Whether the head was found to contradict itself.
+    #[must_use]
+    pub fn is_inconsistent(&self) -> bool {
+        self.park.as_ref().is_some_and(|park| park.code == Park::INCONSISTENT)
+    }
+
     /// The id of an execution of this entity.
     #[must_use]
     pub fn execution(&self, entity: &EntityId, ordinal: u64) -> ExecutionId {

@@ -71,7 +71,7 @@ pub fn final_is_final(head: &Head, machine: &Machine) -> bool {
 /// Every theorem about one entity that does not hold.
 #[must_use]
 pub fn entity(head: &Head, machine: &Machine) -> Vec<&'static str> {
-    if head.park.as_ref().is_some_and(|park| park.code == "inconsistent") {
+    if head.is_inconsistent() {
         return Vec::new(); // known, and an operator's to decide
     }
     [

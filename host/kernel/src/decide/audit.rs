@@ -36,12 +36,11 @@ pub(super) fn audit(
     }
     let broken = theorems::entity(&draft.head, &draft.revision.machine);
     let lost = draft.head.lock.as_ref().and_then(|lock| lock.attempt).filter(|open| Some(open.token) == abandoned);
-    if !broken.is_empty() && draft.head.park.as_ref().is_none_or(|park| park.code != "inconsistent") {
+    if !broken.is_empty() {
         let reason = broken.join(", ");
         repaired.push(format!("parked: {reason}"));
-        draft.fence("inconsistent");
-        draft.head.park = Some(Park { code: "inconsistent".to_owned(), reason, since: given.now.wall });
-    } else if lost.is_some() && broken.is_empty() {
+        set_aside(&mut draft, reason);
+    } else if lost.is_some() {
         repaired.push("an open attempt that nobody runs".to_owned());
         lose(&mut draft)?;
     }
@@ -50,6 +49,19 @@ pub(super) fn audit(
     }
     draft.fact(FactKind::Repaired, repaired.join("; "), Tag::default());
     draft.finish(Outcome::Repaired(repaired))
+}
+
+/// Nothing moves it any more: no attempt, no timer, no deadline. An operator decides.
+fn set_aside(draft: &mut Draft<'_>, reason: String) {
+    draft.fence("inconsistent");
+    draft.head.timers.clear();
+    draft.head.deadline = None;
+    draft.head.due = None;
+    if let Some(lock) = draft.head.lock.as_mut() {
+        lock.retry = None;
+        lock.limit = None;
+    }
+    draft.head.park = Some(Park { code: Park::INCONSISTENT.to_owned(), reason, since: draft.now().wall });
 }
 
 /// Index entries that name an entity that is not there.

@@ -52,24 +52,24 @@ pub(super) fn create(given: &Given<'_>, create: &Create) -> Result<Decision, Sto
 }
 
 fn malformed(given: &Given<'_>, create: &Create, revision: &Revision) -> Option<Rejection> {
+    let desired = create.desired.as_ref();
+    if let Some(desired) = desired
+        && let Err(found) = given.rules.check(&create.entity.machine, revision.number, Schema::Desired, desired)
+    {
+        return Some(breach(Code::Invalid, "desired", &found));
+    }
     let labels = &create.labels;
     if labels.len() > LABELS_MAX {
         return Some(Rejection::new(Code::Limit, "labels", format!("at most {LABELS_MAX} (labels_max)"), labels.len()));
     }
-    if let Some((name, value)) = labels.iter().find(|(name, value)| name.len().max(value.len()) > LABEL_BYTES_MAX) {
+    for (name, value) in labels {
         let got = name.len().max(value.len());
-        return Some(Rejection::new(
-            Code::Limit,
-            format!("label {:.40}", name),
-            format!("at most {LABEL_BYTES_MAX} bytes (label_bytes_max)"),
-            format!("{got} bytes"),
-        ));
+        if got > LABEL_BYTES_MAX {
+            let expected = format!("at most {LABEL_BYTES_MAX} bytes (label_bytes_max)");
+            return Some(Rejection::new(Code::Limit, format!("label {name:.40}"), expected, format!("{got} bytes")));
+        }
     }
-    let desired = create.desired.as_ref()?;
-    oversize("desired", desired).or_else(|| {
-        let found = given.rules.check(&create.entity.machine, revision.number, Schema::Desired, desired).err()?;
-        Some(breach(Code::Invalid, "desired", &found))
-    })
+    desired.and_then(|desired| oversize("desired", desired))
 }
 
 /// What makes two create requests the same.
@@ -140,10 +140,8 @@ fn fresh(given: &Given<'_>, create: &Create, revision: Arc<Revision>, body: Dige
         created_as: body,
     };
     let mut draft = Draft::new(given, &create.entity, head, None, revision);
-    for timer in machine.state(&machine.initial).map(|state| state.after.clone()).unwrap_or_default() {
-        let due = given.now.wall.plus(timer.wait_ms);
-        draft.head.timers.push(crate::record::Timer { name: timer.name, due });
-    }
+    let initial = draft.state()?;
+    draft.arm(&initial);
     let desired = create.desired.clone().or_else(|| machine.desired.default.clone());
     for (part, doc) in [
         (Part::Desired, desired),

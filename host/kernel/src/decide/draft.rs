@@ -471,6 +471,9 @@ impl<'a> Draft<'a> {
 
     /// Coming to rest is followed by the next queued event, then by `desired-changed`.
     fn follows(&self) -> Result<Option<Command>, Stop> {
+        if self.head.is_inconsistent() {
+            return Ok(None);
+        }
         let state = self.state()?;
         let changed = self.was.as_ref().is_none_or(|was| {
             was.version != self.head.version || was.generation != self.head.generation || was.inbox != self.head.inbox

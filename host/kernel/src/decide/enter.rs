@@ -4,9 +4,9 @@ use super::draft::{Draft, Scope, Tag};
 use crate::doc::Doc;
 use crate::ids::Name;
 use crate::limits::{CONDITION_BYTES_MAX, CONDITIONS_MAX, DEPTH_MAX, DOCUMENT_BYTES_MAX};
-use crate::machine::{FailurePath, Machine, Move, StateKind};
+use crate::machine::{FailurePath, Machine, Move, State, StateKind, TimerSpec};
 use crate::record::{
-    AnswerKind, Cause, CauseKind, Condition, Failure, Key, LastExecution, Lock, Park, Part, Record, What,
+    AnswerKind, Cause, CauseKind, Condition, Failure, Key, LastExecution, Lock, Park, Part, Record, Timer, What,
 };
 use crate::rejection::{Code, Rejection, cut};
 use crate::theorems;
@@ -182,9 +182,7 @@ impl Draft<'_> {
         let by = entry.cause.clone();
         self.head.cause = Cause { payload: entry.payload.is_some(), ..entry.cause };
         self.overwrite_cause(entry.payload)?;
-        for spec in &state.after {
-            self.head.timers.push(crate::record::Timer { name: spec.name.clone(), due: now.wall.plus(spec.wait_ms) });
-        }
+        self.arm(&state);
         // Only a visit that is worked on can take too long.
         self.head.deadline = state.deadline_ms.filter(|_| state.kind.is_locked()).map(|ms| now.store.plus(ms));
         match state.kind {
@@ -199,6 +197,13 @@ impl Draft<'_> {
             self.refuse_inbox()?;
         }
         Ok(())
+    }
+
+    /// Sets a state's timers, due from now.
+    pub(super) fn arm(&mut self, state: &State) {
+        let wall = self.now().wall;
+        let set = |spec: &TimerSpec| Timer { name: spec.name.clone(), due: wall.plus(spec.wait_ms) };
+        self.head.timers = state.after.iter().map(set).collect();
     }
 
     fn overwrite_cause(&mut self, payload: Option<Doc>) -> Result<(), Stop> {

@@ -77,9 +77,6 @@ pub(super) fn malformed(given: &Given<'_>, machine: &Machine, revision: u64, eve
             format!("{}{hint}", event.name),
         ));
     };
-    if let Some(refused) = event.payload.as_ref().and_then(|payload| oversize("payload", payload)) {
-        return Some(refused);
-    }
     if event.checked == Some(revision) || spec.schema.is_none() {
         return None;
     }
@@ -120,6 +117,9 @@ pub(super) fn receive(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Ans
         draft.fact(FactKind::Late, format!("{}: {refused}", event.name), tag());
         return Ok(Ok(answer(draft, AnswerKind::Late, &event.id, None, Some(refused))));
     }
+    if draft.head.is_inconsistent() {
+        return Ok(Err(busy(draft)?));
+    }
     let state = draft.state()?;
     if state.kind == StateKind::Working && !state.on.contains_key(&event.name) {
         let queues = draft.machine().events.get(&event.name).is_some_and(|spec| spec.on_busy == OnBusy::Queue);
@@ -129,6 +129,9 @@ pub(super) fn receive(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Ans
         if draft.head.inbox.length >= INBOX_MAX {
             let expected = format!("at most {INBOX_MAX} waiting events (inbox_max)");
             return Ok(Err(Rejection::new(Code::Limit, &draft.id, expected, "one more").retry_after(BUSY_RETRY_MS)));
+        }
+        if let Some(refused) = too_large(event) {
+            return Ok(Err(refused));
         }
         return Ok(Ok(enqueue(draft, event)));
     }
@@ -254,9 +257,16 @@ fn take(draft: &mut Draft<'_>, event: &Event, at: WallTime) -> Result<Result<(),
         Ok(one) => one,
         Err(refused) => return Ok(Err(refused)),
     };
+    if let Some(refused) = too_large(event) {
+        return Ok(Err(refused));
+    }
     let cause =
         Cause { kind: CauseKind::Signal, name: event.name.clone(), id: Some(event.id.clone()), at, payload: false };
     draft.make(&one, cause, scope)
+}
+
+fn too_large(event: &Event) -> Option<Rejection> {
+    event.payload.as_ref().and_then(|payload| oversize("payload", payload))
 }
 
 fn enqueue(draft: &mut Draft<'_>, event: &Event) -> Answer {
@@ -340,7 +350,7 @@ pub(super) fn next(given: &Given<'_>, entity: &EntityId) -> Result<Decision, Sto
         return Ok(Decision::plain(Outcome::Nothing));
     };
     draft.adopt()?;
-    if draft.state()?.kind != StateKind::Rest {
+    if draft.state()?.kind != StateKind::Rest || draft.head.is_inconsistent() {
         return Ok(Decision::plain(Outcome::Nothing));
     }
     if draft.head.inbox.length > 0 {

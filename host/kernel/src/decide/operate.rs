@@ -20,9 +20,6 @@ pub(super) fn apply(
     expect: Option<u64>,
     checked: Option<u64>,
 ) -> Result<Decision, Stop> {
-    if let Some(refused) = oversize("desired", desired) {
-        return Ok(Decision::refused(refused));
-    }
     let Some(mut draft) = Draft::of(given, entity)? else {
         return Ok(Decision::refused(no_entity(entity)));
     };
@@ -55,6 +52,9 @@ pub(super) fn apply(
     if expect.is_some_and(|expect| expect != generation) {
         let expected = format!("generation {}", expect.unwrap_or_default());
         return draft.refuse(Rejection::new(Code::Conflict, entity, expected, format!("generation {generation}")));
+    }
+    if let Some(refused) = oversize("desired", desired) {
+        return draft.refuse(refused);
     }
     // Nothing refuses below this line.
     if draft.head.lock.as_ref().is_some_and(|lock| lock.generation == generation) {
@@ -102,7 +102,8 @@ pub(super) fn kill(given: &Given<'_>, entity: &EntityId, reason: &str) -> Result
     let Some(mut draft) = Draft::of(given, entity)? else {
         return Ok(Decision::refused(no_entity(entity)));
     };
-    if draft.state()?.kind.is_final() {
+    // Also out of a state that its revision does not have: kill always works.
+    if draft.machine().state(&draft.head.state).is_some_and(|state| state.kind.is_final()) {
         let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: false };
         return Ok(Decision::plain(outcome));
     }
@@ -129,6 +130,11 @@ pub(super) fn unpark(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
         let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: false };
         return Ok(Decision::plain(outcome));
     }
+    if let Some(park) = draft.head.park.as_ref().filter(|_| draft.head.is_inconsistent()) {
+        let got = format!("inconsistent: {} (kill ends it)", park.reason);
+        let refused = Rejection::new(Code::NotAllowed, entity, "an entity whose records agree", got);
+        return draft.refuse(refused);
+    }
     // Nothing refuses below this line.
     draft.adopt()?;
     draft.head.park = None;
@@ -143,6 +149,9 @@ pub(super) fn unpark(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
     }
     if draft.head.deadline.is_none() {
         draft.head.deadline = state.deadline_ms.map(|ms| given.now.store.plus(ms));
+    }
+    if state.step.is_none() && draft.head.timers.is_empty() {
+        draft.arm(&state); // a stranded wait is waited for once more
     }
     let mut tag = Tag::default();
     if state.step.is_some() {
