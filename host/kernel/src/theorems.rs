@@ -101,27 +101,33 @@ pub struct Folded {
     pub hash: Option<Digest>,
 }
 
-/// Folds entries, oldest first, checking numbers, chain and versions on the way.
+/// Folds the entries that are kept, oldest first, checking numbers, chain, versions and states on the way.
 ///
 /// # Errors
 /// The number of the first entry that does not follow from the one before, and why.
 pub fn fold(entity: &EntityId, head: &Head, entries: &[Entry]) -> Result<Folded, (u64, String)> {
     let mut folded = Folded::default();
+    let mut before = head.history.first.saturating_sub(1);
     for entry in entries {
-        let first = folded.hash.is_none();
-        if !first && entry.number != folded.last.saturating_add(1) {
-            return Err((
-                entry.number,
-                format!("expected entry {}, got {}", folded.last.saturating_add(1), entry.number),
-            ));
+        let bad = |why: String| Err((entry.number, why));
+        let (version, from) = (entry.version.get(), entry.from.as_str());
+        let expected = before.saturating_add(1);
+        if entry.number != expected {
+            return bad(format!("expected entry {expected}, got {}", entry.number));
         }
-        if folded.hash.is_some_and(|hash| hash != entry.previous) {
-            return Err((entry.number, "expected the hash of the entry before, got another".to_owned()));
+        if folded.hash.or((expected == 1).then_some(Digest([0; 32]))).is_some_and(|hash| hash != entry.previous) {
+            return bad("expected the hash of the entry before, got another".to_owned());
         }
-        let version = entry.version.get();
-        if !first && version != folded.version && version != folded.version.saturating_add(1) {
-            return Err((entry.number, format!("expected version {} or one more, got {version}", folded.version)));
+        if folded.hash.is_some() && version != folded.version && version != folded.version.saturating_add(1) {
+            return bad(format!("expected version {} or one more, got {version}", folded.version));
         }
+        if folded.hash.is_some() && from != folded.state {
+            return bad(format!("expected to start from {}, got {from}", folded.state));
+        }
+        if is_fact(entry) && (version, entry.to.as_str()) != (folded.version, from) && folded.hash.is_some() {
+            return bad("expected a fact to change nothing".to_owned());
+        }
+        before = entry.number;
         folded.last = entry.number;
         folded.version = version;
         folded.state = entry.to.to_string();

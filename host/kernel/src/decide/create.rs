@@ -8,7 +8,7 @@ use crate::doc::{Digest, Doc};
 use crate::limits::{LABEL_BYTES_MAX, LABELS_MAX};
 use crate::machine::Revision;
 use crate::number::{Incarnation, Version};
-use crate::record::{Answer, AnswerKind, Cause, CauseKind, Head, HistoryHead, Inbox, Part, What};
+use crate::record::{Answer, AnswerKind, Cause, CauseKind, Head, HistoryHead, Inbox, Key, Part, Record, What};
 use crate::rejection::{Code, Rejection};
 use crate::view::{Decision, Event, Schema, Stop};
 use std::collections::BTreeMap;
@@ -31,7 +31,9 @@ pub(super) fn create(given: &Given<'_>, create: &Create) -> Result<Decision, Sto
         return fresh(given, create, revision, body);
     };
     match create.on_existing {
-        OnExisting::Same if existing.head.created_as == body => Ok(Decision::plain(there(&existing.head, None))),
+        OnExisting::Same if existing.head.created_as == body => {
+            Ok(Decision::plain(there(&existing.head, remembered(given, create)?)))
+        }
         OnExisting::Same => Ok(Decision::refused(exists(create, "with another request"))),
         OnExisting::Fail => Ok(Decision::refused(exists(create, "already"))),
         OnExisting::Use => reuse(given, create, existing),
@@ -87,6 +89,18 @@ fn exists(create: &Create, how: &str) -> Rejection {
 
 fn there(head: &Head, answer: Option<Box<Answer>>) -> Outcome {
     Outcome::Created { incarnation: head.incarnation, version: head.version, new: false, answer }
+}
+
+/// The answer to the first event of a create that is told again.
+fn remembered(given: &Given<'_>, create: &Create) -> Result<Option<Box<Answer>>, Stop> {
+    let Some(event) = &create.event else { return Ok(None) };
+    let digest = event::digest(&event.name, event.payload.as_ref());
+    Ok(match given.view.get(&Key::Dedup(create.entity.clone(), event.id.clone()))? {
+        Some(Record::Dedup(known)) if known.digest == digest && known.remembers(given.now.store) => {
+            Some(Box::new(known.answer))
+        }
+        _ => None,
+    })
 }
 
 /// The existing entity, and the first event is still delivered.
