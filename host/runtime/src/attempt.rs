@@ -7,7 +7,7 @@ use crate::bindings::Failure as GuestFailure;
 use crate::guest::{Entity, Guest};
 use crate::host::types;
 use crate::library::{Library, Prepared};
-use crate::limits::{HANDLES_MAX, HOSTCALL_BYTES_MAX};
+use crate::limits::{AFTERWARDS_MS_MAX, HANDLES_MAX, HOSTCALL_BYTES_MAX};
 use crate::logs::Logs;
 use crate::stopped::{self, Stopped, retryable};
 use futures_util::FutureExt as _;
@@ -137,7 +137,7 @@ impl Inner {
             }
         };
         let guest = store.into_data();
-        let (spent, waited) = (guest.is_spent(), guest.waited);
+        let (spent, waited) = (guest.rights.spent().is_some(), guest.waited);
         let attempt = guest.into_attempt();
 
         let dropped = logs.close();
@@ -182,9 +182,14 @@ fn confine(store: &mut Store<Guest>) {
     store.set_hostcall_fuel(HOSTCALL_BYTES_MAX);
     store.set_max_component_handles(HANDLES_MAX);
     store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(|context| match context.data().gate.check() {
-        Ok(()) => Ok(UpdateDeadline::Yield(1)),
-        Err(closed) => Err(Stopped::Fenced(closed).into()),
+    store.epoch_deadline_callback(|context| {
+        let guest = context.data();
+        guest.gate.check().map_err(Stopped::Fenced)?;
+        let spent = guest.rights.spent();
+        if spent.is_some_and(|since| since.elapsed() > Duration::from_millis(AFTERWARDS_MS_MAX)) {
+            return Err(Stopped::Afterwards.into());
+        }
+        Ok(UpdateDeadline::Yield(1))
     });
 }
 

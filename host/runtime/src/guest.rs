@@ -1,18 +1,18 @@
-//! What one attempt's store holds: the attempt, the limits, and what was already refused.
+//! What one attempt's store holds: the attempt, its limits, what the guest was told.
 //!
-//! The rules that every import shares live here: the gate, the spent handle, the budget of
-//! refusals. The imports themselves are in `host/`.
+//! How every import begins is here, by the order of answers in `rights.rs`; the imports themselves are
+//! in `host/`.
 
 use crate::caps::Caps;
 use crate::engine::Place;
-use crate::limits::{RELOADS_MAX, RESOURCES_MAX};
+use crate::limits::{RELOADS_MAX, RESOURCES_MAX, UNAVAILABLE_RETRY_MS};
 use crate::logs::Logs;
+use crate::rights::{No, Rights};
 use crate::stopped::Stopped;
 use crate::wasi::Wasi;
-use interlock_coordinator::{Attempt, Closed, Gate, SubmitError};
+use interlock_coordinator::{Attempt, Gate, SubmitError};
 use interlock_kernel::Version;
 use interlock_kernel::ids::Name;
-use interlock_kernel::limits::REFUSALS_MAX;
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::view::{Documents, Start};
 use std::sync::Arc;
@@ -68,25 +68,8 @@ pub(crate) struct Guest {
     pub(crate) began: Instant,
     /// Time spent on answers of the coordinator's.
     pub(crate) waited: Duration,
-    refusals: u32,
+    pub(crate) rights: Rights,
     reloads: u32,
-    holds: Holds,
-    spent: bool,
-    /// The coordinator said so before the gate did.
-    pub(crate) lost: bool,
-}
-
-/// What the guest was told about its right to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Holds {
-    /// It may ask.
-    Open,
-    /// Its transition is accepted.
-    Spent,
-    /// It asked again after that, and was told.
-    ToldSpent,
-    /// It lost the entity, and was told.
-    ToldFenced,
 }
 
 impl Guest {
@@ -103,22 +86,14 @@ impl Guest {
             wasi: None,
             began: Instant::now(),
             waited: Duration::ZERO,
-            refusals: 0,
+            rights: Rights::default(),
             reloads: 0,
-            holds: Holds::Open,
-            spent: false,
-            lost: false,
             attempt,
         }
     }
 
     pub(crate) fn start(&self) -> &Start {
         self.attempt.start()
-    }
-
-    /// Whether its one transition was accepted.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.spent
     }
 
     /// The attempt back; nothing is left of the guest.
@@ -130,14 +105,8 @@ impl Guest {
     ///
     /// # Errors
     /// Ends the attempt.
-    pub(crate) fn pass(&mut self) -> Result<(), Stopped> {
-        if self.refusals >= REFUSALS_MAX {
-            return Err(Stopped::Refusals);
-        }
-        match self.holds {
-            Holds::ToldFenced => Err(Stopped::Fenced(self.why())),
-            Holds::Open | Holds::Spent | Holds::ToldSpent => self.open().map_err(Stopped::Fenced),
-        }
+    pub(crate) fn pass(&self) -> Result<(), Stopped> {
+        self.rights.pass(self.gate.check())
     }
 
     /// Passes while the attempt may go on and its handle is not spent: for imports that answer a
@@ -146,60 +115,28 @@ impl Guest {
     /// # Errors
     /// [`Refusal`]: what to tell the guest, or its end.
     pub(crate) fn may_ask(&mut self) -> Result<(), Refusal> {
-        if self.refusals >= REFUSALS_MAX {
-            return Err(Stopped::Refusals.into());
-        }
-        if self.holds == Holds::ToldFenced {
-            return Err(Stopped::Fenced(self.why()).into());
-        }
-        if let Err(closed) = self.open() {
-            return Err(self.tell_fenced(&closed.text));
-        }
-        match self.holds {
-            Holds::Open => Ok(()),
-            Holds::ToldSpent | Holds::ToldFenced => Err(Stopped::Spent.into()),
-            Holds::Spent => {
-                self.holds = Holds::ToldSpent;
-                let subject = &self.attempt.start().claim.execution.entity;
-                let no = Rejection::new(Code::Spent, subject, "one transition per attempt", "another call");
-                Err(self.refuse(no))
+        let claim = &self.start().claim;
+        let no = match self.rights.may_ask(self.gate.check()) {
+            Ok(()) => return Ok(()),
+            Err(No::Stop(stopped)) => return Err(stopped.into()),
+            Err(No::Spent) => {
+                let (expected, got) = ("one transition per attempt", "another call");
+                Rejection::new(Code::Spent, &claim.execution.entity, expected, got)
             }
-        }
-    }
-
-    /// Whether a question about the right to write is still answered; the first "no" is an answer,
-    /// the question after it ends the attempt.
-    pub(crate) fn may_hold(&mut self) -> Result<bool, Stopped> {
-        if self.refusals >= REFUSALS_MAX {
-            return Err(Stopped::Refusals);
-        }
-        if self.holds == Holds::ToldFenced {
-            return Err(Stopped::Fenced(self.why()));
-        }
-        Ok(self.open().is_ok())
-    }
-
-    /// It was told that it lost the entity.
-    pub(crate) fn told_fenced(&mut self) {
-        self.holds = Holds::ToldFenced;
-    }
-
-    /// Its transition is accepted.
-    pub(crate) fn spend(&mut self) {
-        self.spent = true;
-        if self.holds == Holds::Open {
-            self.holds = Holds::Spent;
-        }
-    }
-
-    /// Waits for the coordinator, on the clock that is not the guest's.
-    pub(crate) fn waited(&mut self, since: Instant) {
-        self.waited += since.elapsed();
+            Err(No::Fenced(closed)) => {
+                let expected = format!("attempt {}, token {}, to be the open one", claim.attempt, claim.token);
+                Rejection::new(Code::Fenced, &claim.execution.entity, expected, closed.text)
+            }
+        };
+        Err(self.refuse(no))
     }
 
     /// One more read of the entity.
+    ///
+    /// # Errors
+    /// [`Refusal`] past the bound.
     pub(crate) fn count_reload(&mut self) -> Result<(), Refusal> {
-        self.reloads += 1;
+        self.reloads = self.reloads.saturating_add(1);
         if self.reloads <= RELOADS_MAX {
             return Ok(());
         }
@@ -209,10 +146,7 @@ impl Guest {
 
     /// Counts a rejection on its way to the guest.
     pub(crate) fn refuse(&mut self, rejection: Rejection) -> Refusal {
-        self.refusals += 1;
-        if rejection.code == Code::Fenced {
-            self.holds = Holds::ToldFenced;
-        }
+        self.rights.refused(rejection.code);
         rejection.into()
     }
 
@@ -225,28 +159,14 @@ impl Guest {
                 unavailable("a full queue".to_owned()).retry_after(retry_after_ms)
             }
             SubmitError::Store(error) if error.is_retryable() => {
-                unavailable(error.to_string()).retry_after(crate::limits::UNAVAILABLE_RETRY_MS)
+                unavailable(error.to_string()).retry_after(UNAVAILABLE_RETRY_MS)
             }
             SubmitError::Store(error) => unavailable(error.to_string()),
         })
     }
 
-    fn tell_fenced(&mut self, got: &str) -> Refusal {
-        let claim = &self.attempt.start().claim;
-        let expected = format!("attempt {}, token {}, to be the open one", claim.attempt, claim.token);
-        self.refuse(Rejection::new(Code::Fenced, &claim.execution.entity, expected, got))
+    /// Counts the time since then as spent on an answer of the coordinator's.
+    pub(crate) fn waited_since(&mut self, asked: Instant) {
+        self.waited += asked.elapsed();
     }
-
-    fn open(&self) -> Result<(), Closed> {
-        self.gate.check()?;
-        if self.lost { Err(lost()) } else { Ok(()) }
-    }
-
-    fn why(&self) -> Closed {
-        self.gate.check().err().unwrap_or_else(lost)
-    }
-}
-
-fn lost() -> Closed {
-    Closed { why: Closed::FENCED, text: "somebody else may write now".into() }
 }

@@ -35,6 +35,7 @@ mod library;
 pub mod limits;
 mod linkers;
 mod logs;
+mod rights;
 mod stopped;
 mod wasi;
 

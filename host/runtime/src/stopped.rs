@@ -3,7 +3,7 @@
 //! A trap of the guest's, an abuse of the contract and a passed limit all become one
 //! [`Failure`]: a code for programs, a reason for people with the guest's own stack.
 
-use crate::limits::FRAMES_MAX;
+use crate::limits::{AFTERWARDS_MS_MAX, FRAMES_MAX};
 use interlock_coordinator::Closed;
 use interlock_kernel::limits::{REFUSALS_MAX, TEXT_BYTES_MAX};
 use interlock_kernel::record::Failure;
@@ -24,6 +24,8 @@ pub(crate) enum Stopped {
     Spent,
     /// It went on asking after too many refusals.
     Refusals,
+    /// It went on for too long after its accepted transition.
+    Afterwards,
     /// It wanted more memory than the machine allows.
     Memory { cap: u64, wanted: u64 },
     /// It wanted a larger table than a step needs.
@@ -42,6 +44,7 @@ impl Stopped {
             Self::Fenced(closed) => closed.why,
             Self::Spent => "spent",
             Self::Refusals => "refusals",
+            Self::Afterwards => "afterwards",
             Self::Memory { .. } => "memory-limit",
             Self::Table { .. } => "table-limit",
             Self::Slept { .. } => "slept",
@@ -57,6 +60,9 @@ impl fmt::Display for Stopped {
             Self::Fenced(closed) => write!(f, "stopped: {}", closed.text),
             Self::Spent => f.write_str("called again after the answer `spent`: return after an accepted transition"),
             Self::Refusals => write!(f, "called again after {REFUSALS_MAX} refusals in one attempt"),
+            Self::Afterwards => {
+                write!(f, "still computing {AFTERWARDS_MS_MAX} ms after its accepted transition, which is its end")
+            }
             Self::Memory { cap, wanted } => write!(
                 f,
                 "expected at most {cap} bytes of memory, got {wanted}: raise [limits] memory, or keep less at once"

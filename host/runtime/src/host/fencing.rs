@@ -13,14 +13,14 @@ impl wit::Host for Guest {
     }
 
     async fn still_holds(&mut self, _entity: Resource<Entity>) -> wasmtime::Result<bool> {
-        let holds = self.may_hold()? && {
+        let holds = self.rights.may_hold(self.gate.check())? && {
             let asked = Instant::now();
             let held = self.attempt.still_holds().await;
-            self.waited(asked);
+            self.waited_since(asked);
             held.map_err(|error| Stopped::Unavailable(error.to_string()))?
         };
         if !holds {
-            self.told_fenced();
+            self.rights.told_lost();
         }
         Ok(holds)
     }

@@ -83,7 +83,7 @@ impl wit::HostEntity for Guest {
         let change = change(Asked { data, outputs, set, conditions }).map_err(|no| self.refuse(no))?;
         let asked = Instant::now();
         let version = self.attempt.save(change).await;
-        self.waited(asked);
+        self.waited_since(asked);
         self.view.version = version.map_err(|error| self.refuse_submit(error))?;
         if let Some(wasi) = &self.wasi {
             wasi.reseed(self.attempt.seed());
@@ -92,7 +92,7 @@ impl wit::HostEntity for Guest {
         match self.look_again().await {
             Ok(()) => Ok(()),
             Err(SubmitError::Rejected(no)) if no.code == Code::Fenced => {
-                self.lost = true;
+                self.rights.lose();
                 Ok(())
             }
             Err(error) => Err(Stopped::Unavailable(error.to_string()).into()),
@@ -106,9 +106,9 @@ impl wit::HostEntity for Guest {
         let change = change(Asked { data, outputs, set, conditions }).map_err(|no| self.refuse(no))?;
         let began = Instant::now();
         let moved = self.attempt.transition(to, change).await;
-        self.waited(began);
+        self.waited_since(began);
         moved.map_err(|error| self.refuse_submit(error))?;
-        self.spend();
+        self.rights.spend(Instant::now());
         Ok(())
     }
 
@@ -122,7 +122,7 @@ impl Guest {
     async fn look_again(&mut self) -> Result<(), SubmitError> {
         let asked = Instant::now();
         let read = self.attempt.reload().await;
-        self.waited(asked);
+        self.waited_since(asked);
         let Snapshot { state, version, documents, deadline: _ } = read?;
         self.view = View { state, version, documents };
         Ok(())

@@ -1,0 +1,179 @@
+//! What a guest may still ask for, and what it was told about that.
+//!
+//! A refusal is said once: whoever is told that it lost the entity, or that its handle is spent, and
+//! asks again, is ended. No clock, no store, no wasm: only the order of answers.
+
+use crate::stopped::Stopped;
+use interlock_coordinator::Closed;
+use interlock_kernel::limits::REFUSALS_MAX;
+use interlock_kernel::rejection::Code;
+use std::time::Instant;
+
+/// One attempt's rights.
+#[derive(Debug, Default)]
+pub(crate) struct Rights {
+    refusals: u32,
+    /// The coordinator said so before the gate did.
+    lost: bool,
+    told_fenced: bool,
+    told_spent: bool,
+    spent: Option<Instant>,
+}
+
+/// Why a request is not passed on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum No {
+    /// Tell the guest: it lost the entity, for this reason.
+    Fenced(Closed),
+    /// Tell the guest: its transition is accepted, there is no second.
+    Spent,
+    /// End the attempt.
+    Stop(Stopped),
+}
+
+impl Rights {
+    /// For what cannot answer a rejection: passes while the attempt may go on.
+    pub(crate) fn pass(&self, gate: Result<(), Closed>) -> Result<(), Stopped> {
+        if self.refusals >= REFUSALS_MAX {
+            return Err(Stopped::Refusals);
+        }
+        self.open(gate).map_err(Stopped::Fenced)
+    }
+
+    /// For what can: passes while the attempt may go on and has not made its transition.
+    pub(crate) fn may_ask(&self, gate: Result<(), Closed>) -> Result<(), No> {
+        if self.refusals >= REFUSALS_MAX {
+            return Err(No::Stop(Stopped::Refusals));
+        }
+        match self.open(gate) {
+            Err(closed) if self.told_fenced => return Err(No::Stop(Stopped::Fenced(closed))),
+            Err(closed) => return Err(No::Fenced(closed)),
+            Ok(()) => {}
+        }
+        match self.spent {
+            None => Ok(()),
+            Some(_) if self.told_spent => Err(No::Stop(Stopped::Spent)),
+            Some(_) => Err(No::Spent),
+        }
+    }
+
+    /// For a question about the right itself: the first "no" is its answer.
+    pub(crate) fn may_hold(&self, gate: Result<(), Closed>) -> Result<bool, Stopped> {
+        if self.refusals >= REFUSALS_MAX {
+            return Err(Stopped::Refusals);
+        }
+        match self.open(gate) {
+            Err(closed) if self.told_fenced => Err(Stopped::Fenced(closed)),
+            Err(_) => Ok(false),
+            Ok(()) => Ok(true),
+        }
+    }
+
+    /// The guest is told this rejection.
+    pub(crate) fn refused(&mut self, code: Code) {
+        self.refusals = self.refusals.saturating_add(1);
+        match code {
+            Code::Fenced => self.told_lost(),
+            Code::Spent => self.told_spent = true,
+            _ => {}
+        }
+    }
+
+    /// The guest is told that it no longer holds the entity.
+    pub(crate) fn told_lost(&mut self) {
+        self.lost = true;
+        self.told_fenced = true;
+    }
+
+    /// The entity is lost, and the guest does not know yet.
+    pub(crate) fn lose(&mut self) {
+        self.lost = true;
+    }
+
+    /// Its transition is accepted.
+    pub(crate) fn spend(&mut self, now: Instant) {
+        self.spent = Some(now);
+    }
+
+    /// Since when its transition is accepted.
+    pub(crate) fn spent(&self) -> Option<Instant> {
+        self.spent
+    }
+
+    fn open(&self, gate: Result<(), Closed>) -> Result<(), Closed> {
+        gate?;
+        if self.lost {
+            return Err(Closed { why: Closed::FENCED, text: "somebody else may write now".into() });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{No, Rights};
+    use crate::stopped::Stopped;
+    use interlock_coordinator::Closed;
+    use interlock_kernel::limits::REFUSALS_MAX;
+    use interlock_kernel::rejection::Code;
+    use std::time::Instant;
+
+    fn closed() -> Closed {
+        Closed { why: Closed::FENCED, text: "killed".into() }
+    }
+
+    #[test]
+    fn a_fenced_guest_is_told_once() {
+        let mut rights = Rights::default();
+        assert_eq!(rights.may_ask(Ok(())), Ok(()));
+        assert_eq!(rights.may_ask(Err(closed())), Err(No::Fenced(closed())));
+        rights.refused(Code::Fenced);
+        assert_eq!(rights.may_ask(Err(closed())), Err(No::Stop(Stopped::Fenced(closed()))));
+    }
+
+    #[test]
+    fn what_cannot_answer_a_rejection_ends_a_fenced_guest_at_once() {
+        let rights = Rights::default();
+        assert_eq!(rights.pass(Err(closed())), Err(Stopped::Fenced(closed())));
+    }
+
+    #[test]
+    fn still_holds_says_false_once() {
+        let mut rights = Rights::default();
+        assert_eq!(rights.may_hold(Err(closed())), Ok(false));
+        rights.told_lost();
+        assert_eq!(rights.may_hold(Err(closed())), Err(Stopped::Fenced(closed())));
+    }
+
+    #[test]
+    fn a_fence_that_the_store_knows_first_holds_although_the_gate_is_open() {
+        let mut rights = Rights::default();
+        rights.lose();
+        assert!(matches!(rights.may_ask(Ok(())), Err(No::Fenced(_))));
+        rights.refused(Code::Fenced);
+        assert!(matches!(rights.may_ask(Ok(())), Err(No::Stop(Stopped::Fenced(_)))));
+        assert!(matches!(rights.pass(Ok(())), Err(Stopped::Fenced(_))));
+    }
+
+    #[test]
+    fn a_spent_handle_says_so_once_and_reads_on() {
+        let mut rights = Rights::default();
+        rights.spend(Instant::now());
+        assert_eq!(rights.may_ask(Ok(())), Err(No::Spent));
+        rights.refused(Code::Spent);
+        assert_eq!(rights.pass(Ok(())), Ok(()));
+        assert_eq!(rights.may_ask(Ok(())), Err(No::Stop(Stopped::Spent)));
+    }
+
+    #[test]
+    fn the_call_after_the_last_refusal_ends_the_attempt() {
+        let mut rights = Rights::default();
+        for _ in 0..REFUSALS_MAX {
+            assert_eq!(rights.may_ask(Ok(())), Ok(()));
+            rights.refused(Code::NotAllowed);
+        }
+        assert_eq!(rights.may_ask(Ok(())), Err(No::Stop(Stopped::Refusals)));
+        assert_eq!(rights.pass(Ok(())), Err(Stopped::Refusals));
+        assert_eq!(rights.may_hold(Ok(())), Err(Stopped::Refusals));
+    }
+}
