@@ -1,0 +1,465 @@
+//! A store of bytes in memory, clocks that the test moves, and every theorem after every command.
+
+use crate::build::{Mc, event, event_of, name};
+use crate::show;
+use interlock_kernel::command::{Change, Command, Create, Deploy, Outcome, Verb};
+use interlock_kernel::doc::{Digest, Doc};
+use interlock_kernel::ids::{EntityId, MachineName, Principal};
+use interlock_kernel::limits::INBOX_MAX;
+use interlock_kernel::machine::StateKind;
+use interlock_kernel::record::{
+    Answer, AnswerKind, Condition, Dedup, Entry, Expires, Failure, Head, Key, Part, Record,
+};
+use interlock_kernel::rejection::{Code, Rejection};
+use interlock_kernel::theorems;
+use interlock_kernel::time::{Now, Session, StoreTime, WallTime};
+use interlock_kernel::view::{Breach, Claim, Decision, Event, Rules, Schema, Span, Start, Stop, View, Wake};
+use interlock_kernel::{SessionId, decide};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub(crate) type Answered = Result<Outcome, Rejection>;
+
+/// The records, as bytes.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Records(pub(crate) BTreeMap<Key, Vec<u8>>);
+
+impl View for Records {
+    fn get(&self, key: &Key) -> Result<Option<Record>, Stop> {
+        let Some(bytes) = self.0.get(key) else { return Ok(None) };
+        Record::decode(key, bytes).map(Some).map_err(|corrupt| Stop::Corrupt(corrupt.to_string()))
+    }
+
+    fn scan(&self, span: &Span, limit: usize) -> Result<Vec<(Key, Record)>, Stop> {
+        let within = |key: &Key| match (span, key) {
+            (Span::Sessions, Key::Session(_)) => true,
+            (Span::Open(session), Key::Open(of, _)) => session == of,
+            (Span::Expired(until), Key::Expiry(due, ..)) => due <= until,
+            (Span::Inbox(entity), Key::Inbox(of, _)) => entity == of,
+            (Span::History(entity, incarnation, from), Key::History(of, at, number)) => {
+                entity == of && incarnation == at && number <= from
+            }
+            _ => false,
+        };
+        let mut keys: Vec<_> = self.0.keys().filter(|key| within(key)).cloned().collect();
+        if matches!(span, Span::History(..)) {
+            keys.reverse();
+        }
+        keys.truncate(limit);
+        keys.into_iter().map(|key| Ok((key.clone(), self.get(&key)?.unwrap()))).collect()
+    }
+}
+
+/// One schema: the revisions from which it holds, its name, the rule in words, the rule.
+pub(crate) type Rule = (u64, &'static str, &'static str, fn(&serde_json::Value) -> bool);
+
+/// A table of schemas; what is not in it accepts everything.
+#[derive(Clone, Default)]
+pub(crate) struct Table(pub(crate) Vec<Rule>);
+
+impl Rules for Table {
+    fn check(&self, _: &MachineName, revision: u64, schema: Schema<'_>, doc: &Doc) -> Result<(), Breach> {
+        let schema = schema.to_string();
+        match self.0.iter().find(|(from, of, _, rule)| *from <= revision && schema == *of && !rule(doc.value())) {
+            None => Ok(()),
+            Some((_, _, expected, _)) => {
+                Err(Breach { path: String::new(), expected: (*expected).to_owned(), got: doc.to_string() })
+            }
+        }
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) records: Records,
+    pub(crate) rules: Table,
+    pub(crate) store: u64,
+    pub(crate) wall: i64,
+    pub(crate) seq: u64,
+    pub(crate) session: Session,
+    pub(crate) by: Principal,
+    /// The newest attempt that each entity was told to run.
+    pub(crate) starts: BTreeMap<EntityId, Start>,
+    /// What the last job woke.
+    pub(crate) wakes: Vec<Wake>,
+    /// Keys the last job wrote, with whether they stayed.
+    pub(crate) wrote: BTreeMap<Key, bool>,
+    pub(crate) mismatches: u32,
+    /// Decisions of the last job.
+    pub(crate) decisions: u32,
+    token: u64,
+    transcript: String,
+}
+
+impl World {
+    /// Clocks at 0, no session.
+    pub(crate) fn bare() -> Self {
+        Self {
+            records: Records::default(),
+            rules: Table::default(),
+            store: 0,
+            wall: 1_000_000,
+            seq: 0,
+            session: Session::NONE,
+            by: Principal::local(),
+            starts: BTreeMap::new(),
+            wakes: Vec::new(),
+            wrote: BTreeMap::new(),
+            mismatches: 0,
+            decisions: 0,
+            token: 0,
+            transcript: String::new(),
+        }
+    }
+
+    /// Session 1 is open and the machine deployed.
+    pub(crate) fn with(machine: Mc) -> Self {
+        let mut world = Self::bare();
+        world.open();
+        world.deploy(machine);
+        world
+    }
+
+    /// The same with an entity.
+    pub(crate) fn of(machine: Mc, entity: &str) -> (Self, EntityId) {
+        let mut world = Self::with(machine);
+        let id = crate::build::entity(entity);
+        world.ok(Verb::Create(Box::new(crate::build::create(entity))));
+        (world, id)
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        let (store, wall) = (StoreTime(self.store), WallTime(self.wall));
+        Now { store, wall, seq: self.seq, session: self.session }
+    }
+
+    /// Both clocks go on.
+    pub(crate) fn pass(&mut self, ms: u64) {
+        self.store += ms;
+        self.wall += i64::try_from(ms).unwrap();
+    }
+
+    /// One job: the command and what follows it in the same transaction.
+    pub(crate) fn run(&mut self, verb: Verb) -> Answered {
+        let by = self.by.clone();
+        self.run_as(by, verb)
+    }
+
+    pub(crate) fn run_as(&mut self, by: Principal, verb: Verb) -> Answered {
+        self.seq += 1;
+        self.wakes.clear();
+        self.wrote.clear();
+        self.decisions = 0;
+        self.mismatches = 0;
+        let title = show::verb(&verb);
+        let mut next = Some(Command { by, verb });
+        let mut first = None;
+        while let Some(command) = next.take() {
+            self.decisions += 1;
+            assert!(self.decisions <= INBOX_MAX + 3, "a job that never ends: {title}");
+            let decision = decide(&self.records, &self.rules, self.now(), &command)
+                .unwrap_or_else(|stop| panic!("{title}: {stop}\n{}", self.transcript));
+            next.clone_from(&decision.then);
+            let outcome = self.commit(decision);
+            first.get_or_insert(outcome);
+        }
+        self.check(&title);
+        let outcome = first.unwrap();
+        self.transcript.push_str(&show::job(self, &title, &outcome));
+        outcome
+    }
+
+    fn commit(&mut self, decision: Decision) -> Answered {
+        let before = self.heads();
+        let refused = decision.outcome.is_err();
+        for (key, record) in &decision.writes {
+            self.wrote.insert(key.clone(), record.is_some());
+            match record {
+                None => drop(self.records.0.remove(key)),
+                Some(record) => {
+                    let bytes = record.encode(key);
+                    assert_eq!(Record::decode(key, &bytes).as_ref(), Ok(record), "{key:?} does not come back");
+                    self.records.0.insert(key.clone(), bytes);
+                }
+            }
+        }
+        for (entity, head) in self.heads() {
+            let was = before.get(&entity).filter(|was| was.incarnation == head.incarnation);
+            if let Some(was) = was {
+                let (old, new) = (was.version, head.version);
+                assert!(old == new || theorems::version_grows_by_one(old, new), "{entity}: {old} to {new}");
+                assert!(!refused || old == new, "{entity}: refused, and yet changed");
+                let visit = head.visit != was.visit;
+                assert!(!visit || head.visit == head.version, "{entity}: a visit not named by its version");
+                assert!(was.generation <= head.generation && was.observed <= head.observed);
+                assert!(was.executions <= head.executions && head.observed <= head.generation);
+            }
+        }
+        self.mismatches += decision.mismatches;
+        for wake in &decision.wake {
+            if let Wake::Run(start) = wake {
+                let token = start.claim.token.get();
+                assert!(token > self.token, "token {token} after {}", self.token);
+                self.token = token;
+                let entity = start.claim.execution.entity.clone();
+                let again = interlock_kernel::start(&self.records, &self.rules, self.now(), &entity).unwrap().unwrap();
+                assert_eq!(again.claim, start.claim);
+                self.starts.insert(entity, start.as_ref().clone());
+            }
+        }
+        self.wakes.extend(decision.wake);
+        decision.outcome
+    }
+
+    /// Every theorem, of every entity.
+    pub(crate) fn check(&self, title: &str) {
+        let heads = self.heads();
+        for (entity, head) in &heads {
+            let machine = self.machine(entity, head.revision);
+            assert_eq!(theorems::entity(head, &machine), Vec::<&str>::new(), "{title}: {entity} {head:?}");
+            if !head.is_inconsistent() {
+                self.check_parts(title, entity, head, machine.state(&head.state).unwrap().kind);
+            }
+            let entries = self.history(entity, head);
+            let folded = theorems::fold(entity, head, &entries)
+                .unwrap_or_else(|(number, why)| panic!("{title}: {entity} entry {number}: {why}"));
+            let digest = |part| self.part(entity, part).map(|doc| doc.digest());
+            let digests = [digest(Part::Desired), digest(Part::Data), digest(Part::Outputs)];
+            assert!(theorems::history_folds_to_entity(head, &folded, digests), "{title}: {entity} {head:?} {folded:?}");
+        }
+        let implied: BTreeSet<Key> = heads.iter().flat_map(|(entity, head)| head.index(entity)).collect();
+        let indexed = |key: &&Key| matches!(key, Key::Due(..) | Key::Timer(..) | Key::Open(..));
+        let found: BTreeSet<Key> = self.records.0.keys().filter(indexed).cloned().collect();
+        assert_eq!(found, implied, "{title}: index and heads");
+        for key in self.records.0.keys() {
+            if let Key::Part(entity, _) | Key::Inbox(entity, _) = key {
+                assert!(heads.contains_key(entity), "{title}: {key:?} of no entity");
+            }
+            if let Key::Dedup(entity, event) = key {
+                let Some(Record::Dedup(dedup)) = self.records.get(key).unwrap() else { panic!() };
+                let will = |record: Record| record == Record::Expires(Expires::Dedup(entity.clone(), event.clone()));
+                let expires = self.records.0.keys().any(|at| {
+                    matches!(at, Key::Expiry(due, ..) if *due == dedup.until)
+                        && will(self.records.get(at).unwrap().unwrap())
+                });
+                assert!(expires || dedup.answer.kind == AnswerKind::Queued, "{title}: {key:?} never expires");
+            }
+        }
+    }
+
+    fn check_parts(&self, title: &str, entity: &EntityId, head: &Head, kind: StateKind) {
+        let behind = head.lock.as_ref().is_some_and(|lock| lock.generation != head.generation);
+        assert!(behind || self.part(entity, Part::Held).is_none(), "{title}: {entity} holds an old desired");
+        assert_eq!(self.part(entity, Part::Cause).is_some(), head.cause.payload, "{title}: {entity} cause");
+        let waiting = self.records.scan(&Span::Inbox(entity.clone()), usize::MAX).unwrap().len();
+        assert_eq!(waiting, usize::try_from(head.inbox.length).unwrap(), "{title}: {entity} inbox");
+        assert!(kind == StateKind::Working || waiting == 0, "{title}: {entity} at rest with a full inbox");
+        let open = head.lock.as_ref().and_then(|lock| lock.attempt);
+        assert!(open.is_none_or(|open| open.token.get() <= self.seq), "{title}: {entity} a token from the future");
+    }
+
+    pub(crate) fn heads(&self) -> BTreeMap<EntityId, Head> {
+        let heads = self.records.0.keys().filter_map(|key| match key {
+            Key::Head(entity) => Some((entity.clone(), self.head(entity))),
+            _ => None,
+        });
+        heads.collect()
+    }
+
+    pub(crate) fn find_head(&self, entity: &EntityId) -> Option<Head> {
+        match self.records.get(&Key::Head(entity.clone())).unwrap() {
+            Some(Record::Head(head)) => Some(*head),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn head(&self, entity: &EntityId) -> Head {
+        self.find_head(entity).unwrap_or_else(|| panic!("no {entity}"))
+    }
+
+    pub(crate) fn machine(&self, entity: &EntityId, revision: u64) -> Arc<interlock_kernel::machine::Machine> {
+        let key = Key::Revision(entity.machine.clone(), revision);
+        let Some(Record::Revision(revision)) = self.records.get(&key).unwrap() else { panic!("{key:?}") };
+        revision.machine.clone()
+    }
+
+    pub(crate) fn part(&self, entity: &EntityId, part: Part) -> Option<Doc> {
+        match self.records.get(&Key::Part(entity.clone(), part)).unwrap() {
+            Some(Record::Doc(doc)) => Some(doc),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn data(&self, entity: &EntityId) -> String {
+        self.part(entity, Part::Data).map_or("none".to_owned(), |doc| doc.to_string())
+    }
+
+    pub(crate) fn conditions(&self, entity: &EntityId) -> Vec<Condition> {
+        match self.records.get(&Key::Part(entity.clone(), Part::Conditions)).unwrap() {
+            Some(Record::Conditions(conditions)) => conditions,
+            _ => Vec::new(),
+        }
+    }
+
+    pub(crate) fn dedup(&self, entity: &EntityId, id: &str) -> Option<Dedup> {
+        match self.records.get(&Key::Dedup(entity.clone(), id.parse().unwrap())).unwrap() {
+            Some(Record::Dedup(dedup)) => Some(dedup),
+            _ => None,
+        }
+    }
+
+    /// The kept entries, oldest first.
+    pub(crate) fn history(&self, entity: &EntityId, head: &Head) -> Vec<Entry> {
+        let span = Span::History(entity.clone(), head.incarnation, u64::MAX);
+        let newest_first = self.records.scan(&span, usize::MAX).unwrap();
+        let entries = newest_first.into_iter().rev().map(|(_, record)| match record {
+            Record::Entry(entry) => *entry,
+            other => panic!("{other:?}"),
+        });
+        entries.collect()
+    }
+
+    pub(crate) fn last_entry(&self, entity: &EntityId) -> Entry {
+        self.history(entity, &self.head(entity)).pop().unwrap()
+    }
+
+    pub(crate) fn ok(&mut self, verb: Verb) -> Outcome {
+        let title = show::verb(&verb);
+        self.run(verb).unwrap_or_else(|refused| panic!("{title}: {refused}"))
+    }
+
+    pub(crate) fn refused(&mut self, verb: Verb) -> Rejection {
+        let title = show::verb(&verb);
+        match self.run(verb) {
+            Err(refused) => refused,
+            Ok(outcome) => panic!("{title}: expected a refusal, got {outcome:?}"),
+        }
+    }
+
+    pub(crate) fn code(&mut self, verb: Verb) -> Code {
+        self.refused(verb).code
+    }
+
+    /// A host boots.
+    pub(crate) fn open(&mut self) -> SessionId {
+        let nonce = format!("boot-{}", self.seq);
+        let opened = self.ok(Verb::OpenSession { nonce, secret: [7; 32] });
+        let Outcome::Session(id, _) = opened else { panic!("{opened:?}") };
+        self.session = Session::of(id);
+        id
+    }
+
+    pub(crate) fn deploy(&mut self, machine: Mc) -> u64 {
+        let machine = Arc::new(machine.0);
+        let digest = Digest::of(&[format!("{machine:?}").as_bytes()]);
+        let deploy = Deploy { machine, digest, component: None, source: String::new() };
+        match self.ok(Verb::Deploy(Box::new(deploy))) {
+            Outcome::Deployed { revision, .. } => revision,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn create(&mut self, create: Create) -> Answered {
+        self.run(Verb::Create(Box::new(create)))
+    }
+
+    pub(crate) fn deliver(&mut self, entity: &EntityId, event: Event) -> Answered {
+        self.run(Verb::Deliver { entity: entity.clone(), event: Box::new(event) })
+    }
+
+    /// An event that must be answered.
+    pub(crate) fn send(&mut self, entity: &EntityId, text: &str, id: &str) -> Answer {
+        match self.deliver(entity, event(text, id)) {
+            Ok(Outcome::Answered { answer, .. }) => *answer,
+            other => panic!("{text} {id}: {other:?}"),
+        }
+    }
+
+    pub(crate) fn send_of(&mut self, entity: &EntityId, text: &str, id: &str, payload: &str) -> Answer {
+        match self.deliver(entity, event_of(text, id, payload)) {
+            Ok(Outcome::Answered { answer, .. }) => *answer,
+            other => panic!("{text} {id}: {other:?}"),
+        }
+    }
+
+    /// The newest attempt's right to write.
+    pub(crate) fn claim(&self, entity: &EntityId) -> Claim {
+        self.starts.get(entity).unwrap_or_else(|| panic!("no attempt of {entity} yet")).claim.clone()
+    }
+
+    pub(crate) fn transition(&mut self, entity: &EntityId, to: &str, change: Change) -> Answered {
+        let claim = self.claim(entity);
+        self.run_as(Principal::execution(&claim.execution), Verb::Transition(claim, name(to), Box::new(change)))
+    }
+
+    /// The step's move, without change, which must be accepted.
+    pub(crate) fn go(&mut self, entity: &EntityId, to: &str) {
+        self.transition(entity, to, Change::default()).unwrap();
+    }
+
+    pub(crate) fn save(&mut self, entity: &EntityId, change: Change) -> Answered {
+        let claim = self.claim(entity);
+        let saved = self.run_as(Principal::execution(&claim.execution), Verb::Save(claim, Box::new(change)));
+        if let Ok(Outcome::Written { version }) = saved {
+            self.starts.get_mut(entity).unwrap().claim.read = version;
+        }
+        saved
+    }
+
+    pub(crate) fn end(&mut self, entity: &EntityId, failure: Failure) -> Answered {
+        let claim = self.claim(entity);
+        self.run_as(Principal::host(), Verb::End(claim, failure))
+    }
+
+    /// The attempt fails, worth another.
+    pub(crate) fn fail(&mut self, entity: &EntityId, code: &str) {
+        self.end(entity, failure(code)).unwrap();
+    }
+
+    /// Goes to the store time that the index names and looks at what is due.
+    pub(crate) fn due(&mut self, entity: &EntityId) -> Outcome {
+        let due = self.head(entity).due.unwrap_or_else(|| panic!("nothing is due")).0;
+        self.pass(due.saturating_sub(self.store));
+        self.run_as(Principal::host(), Verb::Due(entity.clone())).unwrap()
+    }
+
+    /// Goes to the time of a timer and fires it.
+    pub(crate) fn fire(&mut self, entity: &EntityId, timer: &str) -> Verb {
+        let due = self.head(entity).timers.iter().find(|set| set.name == name(timer)).unwrap().due;
+        self.pass(due.since(WallTime(self.wall)));
+        let verb = Verb::Fire { entity: entity.clone(), timer: name(timer), due };
+        self.run_as(Principal::host(), verb.clone()).unwrap();
+        verb
+    }
+
+    /// The host dies: another boots, and every orphan is taken up.
+    pub(crate) fn reboot(&mut self) {
+        self.open();
+        self.recover();
+    }
+
+    pub(crate) fn recover(&mut self) {
+        for entity in self.heads().into_keys() {
+            self.run_as(Principal::host(), Verb::Recover(entity)).unwrap();
+        }
+    }
+
+    /// What was done since the last time, for an expectation.
+    pub(crate) fn transcript(&mut self) -> String {
+        std::mem::take(&mut self.transcript)
+    }
+
+    /// One line: where an entity stands.
+    pub(crate) fn at(&self, entity: &EntityId) -> String {
+        self.find_head(entity).map_or("absent".to_owned(), |head| show::head(&head))
+    }
+}
+
+pub(crate) fn failure(code: &str) -> Failure {
+    let reason = format!("because of {code}");
+    Failure { permanent: false, code: code.to_owned(), reason, retry_after_ms: None }
+}
+
+pub(crate) fn permanent(code: &str) -> Failure {
+    Failure { permanent: true, ..failure(code) }
+}
