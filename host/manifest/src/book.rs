@@ -54,7 +54,7 @@ impl CompiledMachine {
     /// The first that does not compile; [`parse`](crate::parse) lets no such machine through.
     pub fn compile(machine: &Machine) -> Result<Self, Uncompiled> {
         let compile = |schema: Schema<'_>, doc: &Option<Doc>| {
-            let failed = |Fault { path, why }| Uncompiled { schema: schema.to_string(), path, why };
+            let failed = |Fault { path, why, .. }| Uncompiled { schema: schema.to_string(), path, why };
             doc.as_ref().map(|doc| Compiled::new(doc.value()).map_err(failed)).transpose()
         };
         let mut events = BTreeMap::new();

@@ -7,8 +7,8 @@ use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{MachineName, Name};
 use interlock_kernel::limits::{IDLE_MS_DEFAULT, TOTAL_MS_DEFAULT};
 use interlock_kernel::machine::{
-    ApplyPolicy, Contract, EventSpec, FailurePath, Machine, MachineLimits, Move, OnBusy, Retry, Revisions, State, StateKind,
-    TimerSpec,
+    ApplyPolicy, Contract, EventSpec, FailurePath, Machine, MachineLimits, Move, OnBusy, Retry, Revisions, State,
+    StateKind, TimerSpec,
 };
 use interlock_kernel::value::{Comparison, Filter, Mutation};
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) machine: Option<MachineName>,
     pub(crate) owner: Option<String>,
     pub(crate) component: Option<Spot<String>>,
+    /// A component is written, readable or not.
+    pub(crate) has_component: bool,
     pub(crate) initial: Option<Spot<Name>>,
     pub(crate) revisions: Revisions,
     pub(crate) apply: ApplyPolicy,
@@ -146,7 +148,11 @@ impl Draft<'_> {
             data: self.data.contract(),
             outputs: self.outputs.contract(),
             events: self.events.iter().map(|event| (event.name.value.clone(), event.spec())).collect(),
-            states: self.states.iter().map(|state| Some((state.name.value.clone(), state.state()?))).collect::<Option<_>>()?,
+            states: self
+                .states
+                .iter()
+                .map(|state| Some((state.name.value.clone(), state.state()?)))
+                .collect::<Option<_>>()?,
             limits: self.limits.clone(),
         })
     }
@@ -195,11 +201,19 @@ impl StateDraft {
             kind: self.kind,
             step: self.step.as_ref().map(|step| step.value.clone()),
             to: self.to.iter().map(MoveDraft::allowed).collect(),
-            on: self.on.iter().map(|(event, moves)| (event.value.clone(), moves.iter().map(MoveDraft::allowed).collect())).collect(),
+            on: self
+                .on
+                .iter()
+                .map(|(event, moves)| (event.value.clone(), moves.iter().map(MoveDraft::allowed).collect()))
+                .collect(),
             after: self
                 .after
                 .iter()
-                .map(|timer| TimerSpec { name: timer.name.value.clone(), wait_ms: timer.wait_ms, then: timer.then.allowed() })
+                .map(|timer| TimerSpec {
+                    name: timer.name.value.clone(),
+                    wait_ms: timer.wait_ms,
+                    then: timer.then.allowed(),
+                })
                 .collect(),
             deadline_ms: self.deadline.as_ref().map(|deadline| deadline.value),
             waits_forever: self.waits_forever,

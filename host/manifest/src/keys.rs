@@ -51,6 +51,8 @@ keys! {
 #[cfg(test)]
 mod tests {
     use super::ALL;
+    use crate::schema::Compiled;
+    use interlock_kernel::doc::Doc;
     use serde_json::Value;
     use std::collections::BTreeSet;
 
@@ -75,6 +77,33 @@ mod tests {
             for (key, about) in properties {
                 assert!(about["description"].is_string(), "{def}.{key} has no description");
             }
+        }
+    }
+
+    #[test]
+    fn an_editor_accepts_good_manifests_and_marks_bad_ones() {
+        let schema = Compiled::new(&serde_json::from_str(crate::MANIFEST_SCHEMA).expect("JSON")).expect("a schema");
+        let check = |text: &str| schema.check(&Doc::new(toml::from_str(text).expect("TOML")));
+        let (resource, forms) =
+            (include_str!("../tests/samples/resource.toml"), include_str!("../tests/samples/forms.toml"));
+        assert_eq!(check(resource), Ok(()));
+        assert_eq!(check(forms), Ok(()));
+        for (find, replace) in [
+            ("owner     =", "ovner ="),
+            ("\"newest\"", "\"latest\""),
+            ("[\"provisioning\"]", "[\"killed\"]"),
+            ("idle       =", "iddle ="),
+            ("\"15m\"", "15"),
+            ("\"ne\"", "\"!=\""),
+            ("outcome = \"failed\"", ""),
+            ("wait = \"90s\", ", ""),
+            ("jitter = 0.1 }\non_failure", "jitter = 3 }\non_failure"),
+            ("\"park\"", "\"stop\""),
+            ("64MiB", "64MB"),
+            ("{ from = \"event.size\" } }", "{ size = 1 } }"),
+        ] {
+            assert_eq!(resource.matches(find).count(), 1, "{find}");
+            check(&resource.replace(find, replace)).expect_err(replace);
         }
     }
 }

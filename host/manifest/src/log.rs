@@ -33,7 +33,13 @@ impl<'a> Log<'a> {
     }
 
     /// Adds a problem; the caller may say more about it.
-    pub(crate) fn add(&mut self, code: Code, at: &Span, message: impl Into<String>, remedy: impl Into<String>) -> Entry<'_> {
+    pub(crate) fn add(
+        &mut self,
+        code: Code,
+        at: &Span,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Entry<'_> {
         let span = self.clamp(at);
         let line = self.line(span.start);
         let line_start = self.line_starts.get(line - 1).copied().unwrap_or(0);
@@ -80,7 +86,7 @@ impl<'a> Log<'a> {
 
     /// All of them in the order of the file, and how many were left out.
     pub(crate) fn finish(mut self) -> (Vec<Problem>, usize) {
-        self.problems.sort_by(|a, b| (a.span.start, a.severity, a.span.end).cmp(&(b.span.start, b.severity, b.span.end)));
+        self.problems.sort_by_key(|problem| (problem.span.start, problem.severity, problem.span.end));
         self.problems.dedup();
         if self.problems.len() <= PROBLEMS_MAX {
             return (self.problems, 0);
@@ -120,6 +126,7 @@ pub(crate) fn suggest<'a>(got: &str, valid: impl IntoIterator<Item = &'a str>, o
     match (near, valid.as_slice()) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, []) => otherwise.to_owned(),
+        (None, [only]) => format!("use `{only}`"),
         (None, names) => format!("use one of {}", list(names)),
     }
 }

@@ -5,6 +5,7 @@ use crate::keys::Keys;
 use crate::log::{Log, Span, Spot, excerpt, list, suggest};
 use crate::problem::Code;
 use interlock_kernel::ids::BadName;
+use interlock_kernel::limits::DEPTH_MAX;
 use interlock_kernel::time;
 use interlock_kernel::value::parse_ms;
 use serde_json::{Map, Value};
@@ -29,7 +30,6 @@ pub(crate) struct Node<'a> {
 pub(crate) struct Table<'a> {
     pub(crate) path: String,
     pub(crate) at: Span,
-    what: &'static str,
     entries: &'a DeTable<'a>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Table<'a> {
                     .got(excerpt(name));
             }
         }
-        Self { path, at, what: keys.what, entries }
+        Self { path, at, entries }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Node<'a>> {
@@ -61,7 +61,7 @@ impl<'a> Table<'a> {
     pub(crate) fn need(&self, name: &str, remedy: &str, log: &mut Log<'_>) -> Option<Node<'a>> {
         let found = self.get(name);
         if found.is_none() {
-            let subject = if self.path.is_empty() { self.what } else { &self.path };
+            let subject = if self.path.is_empty() { "the manifest".to_owned() } else { format!("`{}`", self.path) };
             log.add(Code::MissingKey, &self.at, format!("{subject} has no `{name}`"), remedy);
         }
         found
@@ -73,7 +73,9 @@ impl<'a> Table<'a> {
     }
 }
 
-fn in_order<'a>(table: &'a DeTable<'a>) -> impl Iterator<Item = (&'a Spanned<toml::de::DeString<'a>>, &'a Spanned<DeValue<'a>>)> {
+fn in_order<'a>(
+    table: &'a DeTable<'a>,
+) -> impl Iterator<Item = (&'a Spanned<toml::de::DeString<'a>>, &'a Spanned<DeValue<'a>>)> {
     // The parser sorts by name; people think in the order of the file.
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
@@ -139,9 +141,14 @@ impl<'a> Node<'a> {
         let found = choices.iter().find(|(name, _)| *name == text.value).map(|(_, value)| self.spot(*value));
         if found.is_none() {
             let remedy = suggest(text.value, names.iter().copied(), "");
-            log.add(Code::BadChoice, &self.at(), format!("`{}` cannot be {:?}", self.path, excerpt(text.value)), remedy)
-                .expected(list(&names))
-                .got(excerpt(text.value));
+            log.add(
+                Code::BadChoice,
+                &self.at(),
+                format!("`{}` cannot be {:?}", self.path, excerpt(text.value)),
+                remedy,
+            )
+            .expected(list(&names))
+            .got(excerpt(text.value));
         }
         found
     }
@@ -149,7 +156,11 @@ impl<'a> Node<'a> {
     /// A duration in ms.
     pub(crate) fn duration(&self, range: RangeInclusive<u64>, log: &mut Log<'_>) -> Option<Spot<u64>> {
         let Some(text) = self.as_text() else {
-            self.wrong("a duration", "write a number and its unit in quotes: \"500ms\", \"30s\", \"5m\", \"2h\", \"7d\"", log);
+            self.wrong(
+                "a duration",
+                "write a number and its unit in quotes: \"500ms\", \"30s\", \"5m\", \"2h\", \"7d\"",
+                log,
+            );
             return None;
         };
         let Ok(ms) = parse_ms(text) else {
@@ -217,7 +228,13 @@ impl<'a> Node<'a> {
         Some(self.spot(number))
     }
 
-    fn within(&self, got: u64, range: &RangeInclusive<u64>, show: impl Fn(u64) -> String, log: &mut Log<'_>) -> Option<Spot<u64>> {
+    fn within(
+        &self,
+        got: u64,
+        range: &RangeInclusive<u64>,
+        show: impl Fn(u64) -> String,
+        log: &mut Log<'_>,
+    ) -> Option<Spot<u64>> {
         if range.contains(&got) {
             return Some(self.spot(got));
         }
@@ -226,9 +243,14 @@ impl<'a> Node<'a> {
     }
 
     fn outside(&self, expected: &str, got: &str, log: &mut Log<'_>) {
-        log.add(Code::OutOfRange, &self.at(), format!("`{}` is out of range: {got}", self.path), format!("use {expected}"))
-            .expected(expected)
-            .got(got);
+        log.add(
+            Code::OutOfRange,
+            &self.at(),
+            format!("`{}` is out of range: {got}", self.path),
+            format!("use {expected}"),
+        )
+        .expected(expected)
+        .got(got);
     }
 
     pub(crate) fn as_table(&self) -> Option<&'a DeTable<'a>> {
@@ -264,8 +286,10 @@ impl<'a> Node<'a> {
 
     pub(crate) fn as_items(&self) -> Option<Vec<Node<'a>>> {
         let DeValue::Array(items) = self.value.get_ref() else { return None };
-        let node = |(index, value): (usize, &'a Spanned<DeValue<'a>>)| {
-            Node { path: format!("{}[{index}]", self.path), key: value.span(), value }
+        let node = |(index, value): (usize, &'a Spanned<DeValue<'a>>)| Node {
+            path: format!("{}[{index}]", self.path),
+            key: value.span(),
+            value,
         };
         Some(items.iter().enumerate().map(node).collect())
     }
@@ -277,13 +301,23 @@ impl<'a> Node<'a> {
 
     /// The JSON of any value.
     pub(crate) fn json(&self, log: &mut Log<'_>) -> Option<Value> {
+        self.json_below(0, log)
+    }
+
+    fn json_below(&self, depth: usize, log: &mut Log<'_>) -> Option<Value> {
+        if depth > DEPTH_MAX {
+            let message = format!("`{}` is nested deeper than {DEPTH_MAX}", excerpt(&self.path));
+            log.add(Code::TooLarge, &self.key, message, "nest it less deeply");
+            return None;
+        }
         let mut bad = |what: &str, remedy: &str| {
             log.add(Code::BadValue, &self.at(), format!("`{}` is {what}, which JSON does not have", self.path), remedy);
         };
         Some(match self.value.get_ref() {
             DeValue::String(text) => Value::String(text.clone().into_owned()),
             DeValue::Boolean(truth) => Value::Bool(*truth),
-            DeValue::Integer(_) => match self.as_integer().map(|number| (i64::try_from(number), u64::try_from(number))) {
+            DeValue::Integer(_) => match self.as_integer().map(|number| (i64::try_from(number), u64::try_from(number)))
+            {
                 Some((Ok(number), _)) => number.into(),
                 Some((_, Ok(number))) => number.into(),
                 _ => {
@@ -291,48 +325,61 @@ impl<'a> Node<'a> {
                     return None;
                 }
             },
-            DeValue::Float(digits) => {
-                match digits.as_str().parse().ok().and_then(serde_json::Number::from_f64) {
-                    Some(number) => Value::Number(number),
-                    None => {
-                        bad("not a finite number", "use a finite number");
-                        return None;
-                    }
+            DeValue::Float(digits) => match digits.as_str().parse().ok().and_then(serde_json::Number::from_f64) {
+                Some(number) => Value::Number(number),
+                None => {
+                    bad("not a finite number", "use a finite number");
+                    return None;
                 }
-            }
+            },
             DeValue::Datetime(_) => {
                 bad("a date or time", "write it as text, in quotes");
                 return None;
             }
             DeValue::Array(_) => {
                 // All of them, so that every bad element is reported.
-                let items: Vec<Option<Value>> = self.as_items()?.iter().map(|item| item.json(log)).collect();
+                let items: Vec<Option<Value>> =
+                    self.as_items()?.iter().map(|item| item.json_below(depth + 1, log)).collect();
                 Value::Array(items.into_iter().collect::<Option<_>>()?)
             }
             DeValue::Table(_) => {
-                let fields: Vec<_> = self.entries(log).into_iter().map(|(name, node)| (name.value.to_owned(), node.json(log))).collect();
-                let fields: Option<Map<String, Value>> = fields.into_iter().map(|(name, value)| Some((name, value?))).collect();
+                let entries = self.entries(log).into_iter();
+                let fields: Vec<_> =
+                    entries.map(|(name, node)| (name.value.to_owned(), node.json_below(depth + 1, log))).collect();
+                let fields: Option<Map<String, Value>> =
+                    fields.into_iter().map(|(name, value)| Some((name, value?))).collect();
                 Value::Object(fields?)
             }
         })
     }
 
-    /// The place of what a JSON Pointer names below this value; the deepest part that exists.
+    /// The place of the value that a JSON Pointer names below this one; the deepest part that exists.
     pub(crate) fn place(&self, pointer: &str) -> Span {
-        let mut at = self.value;
-        let mut span = if self.as_table().is_some() { self.key.clone() } else { self.at() };
+        let (key, value) = self.deepest(pointer);
+        // A table's own place is its header or braces, long and far from what it is called.
+        if value.get_ref().is_table() { key } else { value.span() }
+    }
+
+    /// The place of the key of what a JSON Pointer names below this value.
+    pub(crate) fn key_place(&self, pointer: &str) -> Span {
+        self.deepest(pointer).0
+    }
+
+    fn deepest(&self, pointer: &str) -> (Span, &'a Spanned<DeValue<'a>>) {
+        let mut found = (self.key.clone(), self.value);
         for part in pointer.split('/').skip(1) {
             let part = part.replace("~1", "/").replace("~0", "~");
-            let next = match at.get_ref() {
+            let next = match found.1.get_ref() {
                 DeValue::Table(entries) => entries.get_key_value(part.as_str()).map(|(key, value)| (key.span(), value)),
-                DeValue::Array(items) => part.parse::<usize>().ok().and_then(|index| items.get(index)).map(|item| (item.span(), item)),
+                DeValue::Array(items) => {
+                    part.parse::<usize>().ok().and_then(|index| items.get(index)).map(|item| (item.span(), item))
+                }
                 _ => None,
             };
-            let Some((key, value)) = next else { break };
-            span = if value.get_ref().is_table() { key } else { value.span() };
-            at = value;
+            let Some(next) = next else { break };
+            found = next;
         }
-        span
+        found
     }
 }
 

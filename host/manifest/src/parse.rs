@@ -101,12 +101,14 @@ fn syntax(errors: &[toml::de::Error], log: &mut Log<'_>) {
             None => (said, None),
         };
         let remedy = match (message, expected) {
+            ("recursion limit", _) => "nest it less deeply".to_owned(),
             ("duplicate key", _) => "keep one of them".to_owned(),
             ("string values must be quoted", _) => "write text in quotes".to_owned(),
             (_, Some(expected)) => format!("write {} here", excerpt(expected)),
             (_, None) => "correct it as TOML asks".to_owned(),
         };
-        let entry = log.add(Code::Syntax, &error.span().unwrap_or(0..0), format!("not TOML: {}", excerpt(message)), remedy);
+        let entry =
+            log.add(Code::Syntax, &error.span().unwrap_or(0..0), format!("not TOML: {}", excerpt(message)), remedy);
         if let Some(expected) = expected {
             entry.expected(excerpt(expected));
         }

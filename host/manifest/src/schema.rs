@@ -28,6 +28,7 @@ pub(crate) struct Fault {
     /// Where in the schema, as a JSON Pointer.
     pub(crate) path: String,
     pub(crate) why: String,
+    pub(crate) remedy: &'static str,
 }
 
 impl Compiled {
@@ -35,7 +36,9 @@ impl Compiled {
         jsonschema::options()
             .with_draft(Draft::Draft202012)
             .offline()
-            .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX))
+            .with_pattern_options(
+                PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX),
+            )
             .should_validate_formats(true)
             .should_ignore_unknown_formats(false)
             .build(schema)
@@ -50,19 +53,33 @@ impl Compiled {
 
 fn fault(error: &ValidationError<'_>) -> Fault {
     let path = error.instance_path().as_str().to_owned();
-    let why = match error.kind() {
-        Kind::Format { format } if format == "regex" => {
-            "expected a regular expression without look-around and back-references".to_owned()
+    let (why, remedy) = match error.kind() {
+        Kind::Format { format } if format == "regex" => (
+            "not a regular expression the host takes".to_owned(),
+            "write it without look-around and back-references, and short: it must match in linear time",
+        ),
+        _ if path.ends_with("/type") => (
+            format!("{} is not a type", show(error.instance())),
+            "use null, boolean, integer, number, string, array or object",
+        ),
+        _ if path.ends_with("/format") => (
+            format!("{} is not a format the host checks", show(error.instance())),
+            "use date-time, date, time, duration, email, hostname, ipv4, ipv6, uri, uuid or another of Draft 2020-12, or take it out",
+        ),
+        Kind::Referencing(_) => {
+            (error.to_string(), "refer to a part of this schema: \"#/$defs/name\"; nothing is fetched")
         }
-        _ => error.to_string(),
+        _ => (error.to_string(), "correct it as JSON Schema Draft 2020-12 asks"),
     };
-    Fault { path, why: excerpt(&why) }
+    Fault { path, why: excerpt(&why), remedy }
 }
 
 fn breach(error: &ValidationError<'_>) -> Breach {
     let at = error.instance_path().as_str();
     let (path, expected, missing) = match error.kind() {
-        Kind::Required { property } => (below(at, property.as_str().unwrap_or_default()), "a value: it is required".to_owned(), true),
+        Kind::Required { property } => {
+            (below(at, property.as_str().unwrap_or_default()), "a value: it is required".to_owned(), true)
+        }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let first = unexpected.first().map_or("", String::as_str);
             (below(at, first), "no field of this name".to_owned(), false)

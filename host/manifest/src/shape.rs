@@ -12,9 +12,9 @@ pub(crate) enum Field<'a> {
     Open,
     /// No valid document has it.
     RuledOut {
-        /// The part that cannot be.
+        /// The part that cannot be: a field's name or an index.
         part: String,
-        /// The names that can, if it is one of an object's fields.
+        /// The names that can; none if this is no object or array at all.
         names: Vec<&'a str>,
     },
 }
@@ -23,7 +23,16 @@ pub(crate) enum Field<'a> {
 const REFERENCES_MAX: usize = 32;
 /// Keywords beside which `properties` do not say all.
 const COMBINING: [&str; 11] = [
-    "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "patternProperties", "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "patternProperties",
+    "$dynamicRef",
     "unevaluatedProperties",
 ];
 
@@ -51,9 +60,9 @@ fn resolve<'a>(root: &'a Value, mut at: &'a Value) -> Option<&'a Value> {
 }
 
 fn step<'a>(schema: &'a Value, segment: &Segment) -> Field<'a> {
-    let ruled_out = |part: String| Field::RuledOut { part, names: Vec::new() };
+    let ruled_out = || Field::RuledOut { part: part(segment), names: Vec::new() };
     if *schema == Value::Bool(false) {
-        return ruled_out("the schema is false".to_owned());
+        return ruled_out();
     }
     let Some(fields) = schema.as_object() else { return Field::Open };
     let allowed = types(schema);
@@ -61,7 +70,7 @@ fn step<'a>(schema: &'a Value, segment: &Segment) -> Field<'a> {
     match segment {
         Segment::Field(name) => {
             if !allowed.has("object") {
-                return ruled_out(format!("`{name}` of what is not an object"));
+                return ruled_out();
             }
             if let Some(found) = fields.get("properties").and_then(|properties| properties.get(name)) {
                 return Field::Known(found);
@@ -69,7 +78,7 @@ fn step<'a>(schema: &'a Value, segment: &Segment) -> Field<'a> {
             match fields.get("additionalProperties") {
                 // `additionalProperties` looks at `patternProperties` beside it, and at no other keyword.
                 Some(Value::Bool(false)) if !fields.contains_key("patternProperties") => Field::RuledOut {
-                    part: format!("`{name}`"),
+                    part: part(segment),
                     names: fields.get("properties").and_then(Value::as_object).map(names).unwrap_or_default(),
                 },
                 Some(other) if !combined => Field::Known(other),
@@ -78,7 +87,7 @@ fn step<'a>(schema: &'a Value, segment: &Segment) -> Field<'a> {
         }
         Segment::Index(index) => {
             if !allowed.has("array") {
-                return ruled_out(format!("[{index}] of what is not an array"));
+                return ruled_out();
             }
             if combined {
                 return Field::Open;
@@ -89,6 +98,13 @@ fn step<'a>(schema: &'a Value, segment: &Segment) -> Field<'a> {
                 None => Field::Open,
             }
         }
+    }
+}
+
+fn part(segment: &Segment) -> String {
+    match segment {
+        Segment::Field(name) => name.clone(),
+        Segment::Index(index) => format!("[{index}]"),
     }
 }
 

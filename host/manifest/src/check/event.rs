@@ -10,10 +10,16 @@ pub(super) fn check(draft: &Draft<'_>, log: &mut Log<'_>) {
     for state in &draft.states {
         for (event, moves) in &state.on {
             let name = event.value.as_str();
-            if event.value != *DESIRED_CHANGED && !draft.unread.contains(&name) && declared().all(|known| known != name) {
+            if event.value != *DESIRED_CHANGED && !draft.unread.contains(&name) && declared().all(|known| known != name)
+            {
                 let remedy = suggest(name, declared().chain([DESIRED_CHANGED.as_str()]), "");
                 let remedy = if remedy.starts_with("did") { remedy } else { format!("declare it: [events.{name}]") };
-                log.add(Code::UndeclaredEvent, &event.at, format!("`{}` takes the event `{name}`, which is not declared", state.name.value), remedy);
+                log.add(
+                    Code::UndeclaredEvent,
+                    &event.at,
+                    format!("`{}` takes the event `{name}`, which is not declared", state.name.value),
+                    remedy,
+                );
             }
             let free = moves.iter().position(|one| matches!(one.guard, GuardDraft::None));
             for shadowed in free.map(|free| moves.iter().skip(free + 1)).into_iter().flatten() {
@@ -30,7 +36,12 @@ pub(super) fn check(draft: &Draft<'_>, log: &mut Log<'_>) {
         let taken = draft.states.iter().any(|state| state.on.iter().any(|(name, _)| name.value == event.name.value));
         if !taken {
             let name = &event.name.value;
-            log.add(Code::UnusedEvent, &event.name.at, format!("no state takes the event `{name}`"), format!("take it in a state, [states.x.on.{name}], or take it out"));
+            log.add(
+                Code::UnusedEvent,
+                &event.name.at,
+                format!("no state takes the event `{name}`"),
+                format!("take it in a state, [states.x.on.{name}], or take it out"),
+            );
         }
     }
 }

@@ -85,10 +85,13 @@ impl<'d> Seen<'d, '_> {
             Field::Known(found) => Some(shape::types(found)),
             Field::Open => Some(Types::any()),
             Field::RuledOut { part, names } => {
-                let otherwise = "add it to the schema, or name another field";
-                let wrong = part.trim_matches('`');
-                let remedy = suggest(wrong, names.iter().copied(), otherwise);
-                let mut entry = log.add(Code::UnknownField, at, format!("the schema rules out `{path}`: it has no {part}"), remedy);
+                let remedy = suggest(&part, names.iter().copied(), "name another field, or correct the schema");
+                let mut entry = log.add(
+                    Code::UnknownField,
+                    at,
+                    format!("the schema rules out `{path}`: nothing there has `{part}`"),
+                    remedy,
+                );
                 if !names.is_empty() {
                     entry = entry.expected(crate::log::list(&names));
                 }
@@ -125,7 +128,9 @@ fn compare(one: &ComparisonDraft, field: &Types, value: &Types, log: &mut Log<'_
             let both = ["number", "string"].into_iter().any(|name| field.has(name) && value.has(name));
             (both, if orders(field) { field.words() } else { "a field that is a number or text".to_owned() })
         }
-        Operator::In | Operator::NotIn => (value.has("array") && elements_meet(constant, field), format!("an array of {}", field.words())),
+        Operator::In | Operator::NotIn => {
+            (value.has("array") && elements_meet(constant, field), format!("an array of {}", field.words()))
+        }
         Operator::Exists => (value.has("boolean"), "true or false".to_owned()),
         Operator::Contains => {
             let text = field.has("string") && value.has("string");
@@ -135,16 +140,23 @@ fn compare(one: &ComparisonDraft, field: &Types, value: &Types, log: &mut Log<'_
     };
     if !fits {
         let never = if matches!(operator, Operator::Ne) { "always true" } else { "never true" };
-        let message = format!("`{}` is {never}: {} is {}", one.comparison, one.comparison.field, field.words());
-        log.add(Code::TypeMismatch, &one.value_at, message, "compare it with a value of its type, or correct the schema")
-            .expected(expected)
-            .got(value.words());
+        let message = format!("`{}` is {never}", one.comparison);
+        log.add(
+            Code::TypeMismatch,
+            &one.value_at,
+            message,
+            "compare it with a value of its type, or correct the schema",
+        )
+        .expected(expected)
+        .got(value.words());
     }
 }
 
 fn elements_meet(constant: &Value, field: &Types) -> bool {
     match constant {
-        Value::Json(doc) => doc.value().as_array().is_none_or(|items| items.iter().any(|item| field.has(type_of(item)))),
+        Value::Json(doc) => {
+            doc.value().as_array().is_none_or(|items| items.iter().any(|item| field.has(type_of(item))))
+        }
         Value::From(_) => true,
     }
 }

@@ -9,7 +9,7 @@ use interlock_kernel::machine::StateKind;
 use std::collections::BTreeSet;
 
 pub(super) fn check(draft: &Draft<'_>, log: &mut Log<'_>) {
-    let mut whole = draft.unread.is_empty();
+    let mut whole = draft.unread.is_empty() && !draft.states.iter().any(StateDraft::half_read);
     for target in draft.states.iter().flat_map(StateDraft::targets) {
         whole &= exists(draft, target, log);
     }
@@ -17,13 +17,18 @@ pub(super) fn check(draft: &Draft<'_>, log: &mut Log<'_>) {
         whole &= exists(draft, initial, log);
         if let Some(state) = state(draft, &initial.value).filter(|state| state.kind != StateKind::Rest) {
             let message = format!("`initial` is `{}`, which is not a rest state", state.name.value);
-            log.add(Code::InitialNotRest, &initial.at, message, "name a state with kind = \"rest\"; a first event may leave it at once");
+            log.add(
+                Code::InitialNotRest,
+                &initial.at,
+                message,
+                "name a state with kind = \"rest\"; a first event may leave it at once",
+            );
         }
     }
-    for state in draft.states.iter().filter(|state| state.kind == StateKind::Working) {
+    for state in draft.states.iter().filter(|state| state.kind == StateKind::Working && !state.half_read()) {
         way_out(state, log);
     }
-    // With a target misspelt, what it should have reached would be reported too.
+    // With a target misspelt or unread, what it should have reached would be reported too.
     if whole {
         unreachable(draft, log);
         never_rests(draft, log);
@@ -47,14 +52,9 @@ fn exists(draft: &Draft<'_>, target: &Spot<Name>, log: &mut Log<'_>) -> bool {
     known
 }
 
-/// Something leads to another state: a move, or a failure path that can be taken.
+/// Something leads to another state: a move, or a failure path.
 fn way_out(state: &StateDraft, log: &mut Log<'_>) {
-    let other = |to: &Option<Spot<Name>>, written: bool| match to {
-        Some(to) => to.value != state.name.value,
-        None => written,
-    };
-    let moves = state.moves().any(|one| other(&one.to, one.has_to));
-    if !moves && !state.failures().any(|(to, _)| other(&to.cloned(), true)) {
+    if state.targets().all(|to| to.value == state.name.value) {
         let remedy = "let a step, an event or a timer enter another state, or say where a failure goes";
         log.add(Code::NoWayOut, &state.name.at, format!("nothing leads out of `{}`", state.name.value), remedy);
     }
@@ -95,8 +95,16 @@ fn never_rests(draft: &Draft<'_>, log: &mut Log<'_>) {
     for state in draft.states.iter().filter(|state| !rests.contains(&state.name.value)) {
         // One without any way out is reported for that.
         if state.targets().any(|to| to.value != state.name.value) {
-            let message = format!("from `{}` no rest or final state can be reached: the lock is never released", state.name.value);
-            log.add(Code::NeverRests, &state.name.at, message, "let one of the states that follow enter a rest or final state");
+            let message = format!(
+                "from `{}` no rest or final state can be reached: the lock is never released",
+                state.name.value
+            );
+            log.add(
+                Code::NeverRests,
+                &state.name.at,
+                message,
+                "let one of the states that follow enter a rest or final state",
+            );
         }
     }
 }

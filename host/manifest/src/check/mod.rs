@@ -8,7 +8,7 @@ mod schema;
 mod state;
 
 use crate::draft::{Draft, FailureDraft, MoveDraft, SetDraft, StateDraft};
-use crate::log::{Log, Spot};
+use crate::log::{Log, Span, Spot};
 use interlock_kernel::ids::Name;
 
 pub(crate) fn draft(draft: &Draft<'_>, log: &mut Log<'_>) {
@@ -20,6 +20,26 @@ pub(crate) fn draft(draft: &Draft<'_>, log: &mut Log<'_>) {
 }
 
 impl StateDraft {
+    /// Where a key is written.
+    fn written(&self, key: &str) -> Option<&Span> {
+        self.written.iter().find(|written| written.value == key).map(|written| &written.at)
+    }
+
+    /// Whether some of its moves are written and could not be read: then nothing is known of where it
+    /// may go.
+    fn half_read(&self) -> bool {
+        let paths = [
+            ("on_failure", &self.on_failure),
+            ("on_permanent", &self.on_permanent),
+            ("on_exhausted", &self.on_exhausted),
+        ];
+        let lists = [("to", self.to.is_empty()), ("on", self.on.is_empty()), ("after", self.after.is_empty())];
+        let moves = lists.into_iter().any(|(key, empty)| empty && self.written(key).is_some());
+        let targets = self.moves().any(|one| one.has_to && one.to.is_none());
+        let failures = paths.into_iter().any(|(key, path)| path.is_none() && self.written(key).is_some());
+        moves || targets || failures || self.failures().any(|(to, _)| to.is_none())
+    }
+
     /// Every move in the order of the kinds: a step's, events', timers'.
     fn moves(&self) -> impl Iterator<Item = &MoveDraft> {
         let events = self.on.iter().flat_map(|(_, moves)| moves);

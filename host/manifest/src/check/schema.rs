@@ -1,7 +1,7 @@
 //! Schemas compile, say only what JSON Schema knows, and accept their own defaults.
 
 use crate::draft::{ContractDraft, Draft, Schema, Written};
-use crate::log::{Log, Span, suggest};
+use crate::log::{Log, Span, excerpt, suggest};
 use crate::problem::Code;
 use crate::schema::Compiled;
 use interlock_kernel::machine::DESIRED_CHANGED;
@@ -22,7 +22,12 @@ pub(super) fn check(draft: &Draft<'_>, log: &mut Log<'_>) {
         && *written.doc.value() == Value::Bool(false)
     {
         let remedy = "give desired a schema, or take `desired-changed` out of the states";
-        log.add(Code::UnusedKey, &written.node.at(), "`desired` can never be written, and a state waits for it to change", remedy);
+        log.add(
+            Code::UnusedKey,
+            &written.node.at(),
+            "`desired` can never be written, and a state waits for it to change",
+            remedy,
+        );
     }
 }
 
@@ -47,18 +52,36 @@ fn one(what: &str, schema: &Schema<'_>, at: &Span, remedy: &str, log: &mut Log<'
         }
         Schema::Unread => None,
         Schema::Known(written) => {
+            let before = log.problems().len();
             keywords(written, written.doc.value(), "", log);
+            let reported = log.problems().iter().skip(before).any(|problem| problem.code == Code::BadSchema.text());
             match Compiled::new(written.doc.value()) {
                 Ok(compiled) => Some(compiled),
+                Err(_) if reported => None,
                 Err(fault) => {
                     let place = if fault.path.is_empty() { String::new() } else { format!(" at {}", fault.path) };
                     let message = format!("the schema of {what} does not compile{place}: {}", fault.why);
-                    let remedy = "correct it as JSON Schema Draft 2020-12; references must begin with #";
-                    log.add(Code::BadSchema, &written.node.place(&fault.path), message, remedy);
+                    log.add(Code::BadSchema, &written.node.place(&fault.path), message, fault.remedy);
                     None
                 }
             }
         }
+    }
+}
+
+/// A reference must lead into this schema; jsonschema would not say where one that does not stands.
+fn reference(written: &Written<'_>, value: &Value, at: &str, log: &mut Log<'_>) {
+    let (Some(reference), root) = (value.as_str(), written.doc.value()) else { return };
+    // With `$id` a reference is relative to it, and "#name" is an anchor's: those are left to jsonschema.
+    let known = match reference.strip_prefix('#') {
+        Some(pointer) if pointer.starts_with('/') => root.pointer(pointer).is_some(),
+        Some(_) => true,
+        None => root.get("$id").is_some() || reference.starts_with("https://json-schema.org/draft/2020-12/"),
+    };
+    if !known {
+        let message = format!("the schema refers to {:?}, which is not in it", excerpt(reference));
+        let remedy = "refer to a part of this schema, \"#/$defs/name\"; nothing is fetched";
+        log.add(Code::BadSchema, &written.node.place(at), message, remedy).got(excerpt(reference));
     }
 }
 
@@ -142,8 +165,10 @@ fn keywords(written: &Written<'_>, schema: &Value, at: &str, log: &mut Log<'_>) 
             None => {
                 let near = suggest(name, KEYWORDS.iter().map(|(known, _)| *known), "");
                 let remedy = if near.starts_with("did") { near } else { "take it out, or begin it with x-".to_owned() };
-                log.add(Code::UnknownKeyword, &written.node.place(&pointer), format!("JSON Schema has no keyword `{name}`: it checks nothing"), remedy);
+                let message = format!("JSON Schema has no keyword `{}`: it checks nothing", excerpt(name));
+                log.add(Code::UnknownKeyword, &written.node.key_place(&pointer), message, remedy);
             }
+            Some(Under::Anything) if name == "$ref" => reference(written, value, &pointer, log),
             Some(Under::Anything) => {}
             Some(Under::Schema) => keywords(written, value, &pointer, log),
             Some(Under::List) => {

@@ -1,7 +1,7 @@
 //! Every state has what its kind needs and nothing it cannot have.
 
 use crate::draft::{Draft, StateDraft};
-use crate::log::{Log, Span};
+use crate::log::Log;
 use crate::problem::Code;
 use interlock_kernel::machine::StateKind;
 use interlock_kernel::time;
@@ -14,27 +14,31 @@ pub(super) fn check(draft: &Draft<'_>, log: &mut Log<'_>) {
             working(state, log);
             times(state, log);
         } else if state.kind == StateKind::Rest && state.written("on").is_none() && state.written("after").is_none() {
-            let message = format!("the rest state `{}` takes no event: an entity stays in it for good", state.name.value);
-            log.add(Code::RestsForGood, &state.name.at, message, "give it events, [states.x.on.event], or make it final");
+            let message =
+                format!("the rest state `{}` takes no event: an entity stays in it for good", state.name.value);
+            log.add(
+                Code::RestsForGood,
+                &state.name.at,
+                message,
+                "give it events, [states.x.on.event], or make it final",
+            );
         }
     }
     let step = draft.states.iter().find_map(|state| state.step.as_ref());
     match (step, &draft.component) {
-        (Some(step), None) => {
+        (Some(step), None) if !draft.has_component => {
             let remedy = "name the file that has the steps, at the top: component = \"step.wasm\"";
             log.add(Code::NoComponent, &step.at, format!("no component runs the step `{}`", step.value), remedy);
         }
         (None, Some(component)) => {
-            log.add(Code::UnusedKey, &component.at, "no state has a step: the component never runs", "give a working state a step, or take `component` out");
+            log.add(
+                Code::UnusedKey,
+                &component.at,
+                "no state has a step: the component never runs",
+                "give a working state a step, or take `component` out",
+            );
         }
         _ => {}
-    }
-}
-
-impl StateDraft {
-    /// Where a key is written.
-    fn written(&self, key: &str) -> Option<&Span> {
-        self.written.iter().find(|written| written.value == key).map(|written| &written.at)
     }
 }
 
@@ -45,7 +49,8 @@ fn kind(state: &StateDraft, log: &mut Log<'_>) {
         StateKind::Working => ("working", &[]),
     };
     for key in &state.written {
-        let wrong = if state.kind == StateKind::Working { key.value == "outcome" } else { !fits.contains(&key.value.as_str()) };
+        let wrong =
+            if state.kind == StateKind::Working { key.value == "outcome" } else { !fits.contains(&key.value.as_str()) };
         // A key no state has was reported as unknown.
         if !wrong || !crate::keys::STATE.names.contains(&key.value.as_str()) {
             continue;
@@ -58,13 +63,20 @@ fn kind(state: &StateDraft, log: &mut Log<'_>) {
             (StateKind::Rest, _) => "take it out, or take `kind` out: then it is a working state".to_owned(),
             _ => "take it out: nothing happens in a final state".to_owned(),
         };
-        log.add(Code::WrongKind, &key.at, format!("the {kind} state `{}` cannot have `{}`", state.name.value, key.value), remedy);
+        log.add(
+            Code::WrongKind,
+            &key.at,
+            format!("the {kind} state `{}` cannot have `{}`", state.name.value, key.value),
+            remedy,
+        );
     }
 }
 
 fn moves(state: &StateDraft, log: &mut Log<'_>) {
     for (index, one) in state.to.iter().enumerate() {
-        let same = |other: &&crate::draft::MoveDraft| other.to.as_ref().map(|to| &to.value) == one.to.as_ref().map(|to| &to.value);
+        let same = |other: &&crate::draft::MoveDraft| {
+            other.to.as_ref().map(|to| &to.value) == one.to.as_ref().map(|to| &to.value)
+        };
         if let Some(to) = one.to.as_ref().filter(|_| state.to.iter().take(index).any(|other| same(&other))) {
             let message = format!("`{}` has two transitions to `{}`", state.name.value, to.value);
             log.add(Code::DuplicateMove, &to.at, message, "keep one; put both guards into it with `any`");
@@ -92,18 +104,26 @@ fn working(state: &StateDraft, log: &mut Log<'_>) {
     let name = &state.name.value;
     match (state.written("step"), state.written("to")) {
         (Some(step), None) => {
-            log.add(Code::StepWithoutTo, step, format!("the step of `{name}` may enter no state"), "name the states it may enter: to = [\"next\"]");
-        }
-        (Some(step), Some(_)) if state.to.is_empty() => {
-            log.add(Code::StepWithoutTo, step, format!("the step of `{name}` may enter no state"), "name the states it may enter: to = [\"next\"]");
+            log.add(
+                Code::StepWithoutTo,
+                step,
+                format!("the step of `{name}` may enter no state"),
+                "name the states it may enter: to = [\"next\"]",
+            );
         }
         (None, Some(to)) => {
             let remedy = "add the step that asks for them, or use `on` and `after`";
-            log.add(Code::ToWithoutStep, to, format!("`{name}` has no step: nothing asks for these transitions"), remedy);
+            log.add(
+                Code::ToWithoutStep,
+                to,
+                format!("`{name}` has no step: nothing asks for these transitions"),
+                remedy,
+            );
         }
         _ => {}
     }
-    let timer = state.after.iter().any(|timer| timer.then.has_to);
+    let unread = state.written("after").is_some() && state.after.is_empty();
+    let timer = unread || state.after.iter().any(|timer| timer.then.has_to);
     if state.written("deadline").is_none() && state.written("wait").is_none() && !timer {
         let remedy = "say how long it may last, deadline = \"15m\", add a timer, or say wait = \"forever\"";
         log.add(Code::NoDeadline, &state.name.at, format!("nothing bounds how long `{name}` may last"), remedy);
@@ -130,12 +150,20 @@ fn working(state: &StateDraft, log: &mut Log<'_>) {
 fn times(state: &StateDraft, log: &mut Log<'_>) {
     let total_ms = state.total_ms();
     let total = time::Span(total_ms);
-    if let Some(idle) = state.idle.as_ref().filter(|idle| idle.value > total_ms && (state.total.is_some() || state.written("total").is_none())) {
+    if let Some(idle) = state
+        .idle
+        .as_ref()
+        .filter(|idle| idle.value > total_ms && (state.total.is_some() || state.written("total").is_none()))
+    {
         let given = if state.total.is_some() { "" } else { ", the default" };
         log.add(
             Code::IdleOverTotal,
             &idle.at,
-            format!("an attempt in `{}` may be idle for {} and last {total}{given}", state.name.value, time::Span(idle.value)),
+            format!(
+                "an attempt in `{}` may be idle for {} and last {total}{given}",
+                state.name.value,
+                time::Span(idle.value)
+            ),
             "make `idle` shorter or `total` longer",
         )
         .expected(format!("at most {total}"))

@@ -13,7 +13,8 @@ use interlock_kernel::doc::Doc;
 use interlock_kernel::limits::{APPEND_MAX, MUTATIONS_MAX};
 use interlock_kernel::value::{Comparison, Mutation, Operation, Operator, Path, Root, Source, Value};
 
-const GUARD_REMEDY: &str = "write { field = \"event.size\", op = \"gt\", value = 1 }, { all = [...] } or { any = [...] }";
+const GUARD_REMEDY: &str =
+    "write { field = \"event.size\", op = \"gt\", value = 1 }, { all = [...] } or { any = [...] }";
 
 /// A single comparison, `{ all = [...] }`, or `{ any = [...] }` of comparisons and `{ all = [...] }`.
 pub(super) fn guard(node: &Node<'_>, log: &mut Log<'_>) -> GuardDraft {
@@ -94,8 +95,13 @@ fn path(text: &Spot<&str>, log: &mut Log<'_>) -> Option<Spot<Path>> {
     match text.value.parse::<Path>() {
         Ok(path) => Some(Spot { value: path, at: text.at.clone() }),
         Err(why) => {
-            let remedy = "begin with event, desired, data or outputs: \"event.size\", \"data.nodes[0]\"";
-            log.add(Code::BadPath, &text.at, excerpt(&why), remedy).got(excerpt(text.value));
+            let message = format!("{:?} is not a field path", excerpt(text.value));
+            let remedy = "write the document and the field: \"event.size\", \"data.nodes[0]\"";
+            // The kernel's own words name `row` too, which moves do not see.
+            let known = ["event", "desired", "data", "outputs", "row"]
+                .contains(&text.value.split(['.', '[']).next().unwrap_or_default());
+            let expected = if known { excerpt(&why) } else { "event, desired, data or outputs first".to_owned() };
+            log.add(Code::BadPath, &text.at, message, remedy).expected(expected).got(excerpt(text.value));
             None
         }
     }
@@ -103,20 +109,41 @@ fn path(text: &Spot<&str>, log: &mut Log<'_>) -> Option<Spot<Path>> {
 
 fn no_row(path: &Path, text: &Spot<&str>, log: &mut Log<'_>) {
     let remedy = "use event, desired, data or outputs";
-    log.add(Code::BadPath, &text.at, format!("`{path}`: a machine's moves see no row"), remedy).got(excerpt(text.value));
+    log.add(Code::BadPath, &text.at, format!("`{path}`: a machine's moves see no row"), remedy)
+        .got(excerpt(text.value));
 }
 
 fn value(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
     if node.as_table().is_none() {
         return Some(node.spot(Value::Json(Doc::new(node.json(log)?))));
     }
+    let known = known_alone(node, &keys::VALUE, "a value", log)?;
     let table = node.table(&keys::VALUE, log)?;
-    let written: Vec<Node<'_>> = keys::VALUE.names.iter().filter_map(|key| table.get(key)).collect();
-    let [one] = written.as_slice() else {
+    let [one] = known.as_slice() else {
         not_one(node, "a value", &keys::VALUE, "a literal table is written { value = { ... } }", log);
         return None;
     };
-    computed(one, log)
+    computed(&table.get(one)?, log)
+}
+
+/// The keys of a table that says how to come to a value, if it has no others. A table of none of them
+/// is a literal somebody did not mark as one; another key beside them is a slip of the pen.
+fn known_alone<'a>(node: &Node<'a>, keys: &keys::Keys, what: &str, log: &mut Log<'_>) -> Option<Vec<&'a str>> {
+    let names = || node.as_table().into_iter().flat_map(|entries| entries.keys()).map(|key| key.get_ref().as_ref());
+    let mut known: Vec<&str> = names().filter(|name| keys.names.contains(name)).collect();
+    known.sort_unstable();
+    if names().count() == known.len() {
+        return Some(known);
+    }
+    let slip = |name: &str| suggest(name, keys.names.iter().copied(), "").starts_with("did you mean");
+    if known.is_empty() && !names().any(slip) {
+        let message = format!("`{}` is a bare table, not {what}", node.path);
+        log.add(Code::BadValue, &node.at(), message, "write a literal table as { value = { ... } }")
+            .expected(format!("a literal, or one of {}", list(keys.names)));
+    } else {
+        node.table(keys, log); // reports the others
+    }
+    None
 }
 
 /// What `from`, `value` or `json` says.
@@ -137,9 +164,10 @@ fn source(node: &Node<'_>, log: &mut Log<'_>) -> Option<Source> {
             None
         }
         Ok(source) => Some(source),
-        Err(why) => {
+        Err(_) => {
+            let message = format!("{:?} is not a source", excerpt(text.value));
             let remedy = "use now, now+5m, now-90s, execution, or a field such as \"event.size\"";
-            log.add(Code::BadPath, &text.at, excerpt(&why), remedy).got(excerpt(text.value));
+            log.add(Code::BadPath, &text.at, message, remedy).got(excerpt(text.value));
             None
         }
     }
@@ -150,7 +178,8 @@ fn json_text(node: &Node<'_>, log: &mut Log<'_>) -> Option<Doc> {
     Doc::parse(text.value)
         .map_err(|why| {
             let message = format!("`{}` is not JSON: {}", node.path, excerpt(&why.to_string()));
-            log.add(Code::BadValue, &text.at, message, "write JSON in single quotes: { json = 'null' }").got(excerpt(text.value));
+            log.add(Code::BadValue, &text.at, message, "write JSON in single quotes: { json = 'null' }")
+                .got(excerpt(text.value));
         })
         .ok()
 }
@@ -184,7 +213,12 @@ fn mutation(key: &Spot<&str>, node: &Node<'_>, log: &mut Log<'_>) -> Option<SetD
     let (field, (operation, value)) = (field?, change?);
     if operation == Operation::Remove && field.value.segments.is_empty() {
         let message = format!("`{}` cannot be removed whole", field.value);
-        log.add(Code::BadPath, &field.at, message, format!("name a field: \"{}.x\" = {{ remove = true }}", field.value));
+        log.add(
+            Code::BadPath,
+            &field.at,
+            message,
+            format!("name a field: \"{}.x\" = {{ remove = true }}", field.value),
+        );
         return None;
     }
     Some(SetDraft {
@@ -197,7 +231,8 @@ fn mutation(key: &Spot<&str>, node: &Node<'_>, log: &mut Log<'_>) -> Option<SetD
 /// `data.size = 1` without quotes is a table to TOML.
 fn unquoted(key: &Spot<&str>, node: &Node<'_>, log: &mut Log<'_>) -> bool {
     let known = |name: &str| keys::CHANGE.names.contains(&name);
-    let inner = node.as_table().and_then(|entries| entries.keys().map(|key| key.get_ref().as_ref()).find(|name| !known(name)));
+    let inner =
+        node.as_table().and_then(|entries| entries.keys().map(|key| key.get_ref().as_ref()).find(|name| !known(name)));
     let Some(inner) = inner.filter(|_| matches!(key.value, "data" | "outputs")) else { return false };
     let path = excerpt(&format!("{}.{inner}", key.value));
     let message = format!("`{path}` is read as a table in a table");
@@ -209,29 +244,25 @@ fn set_path(key: &Spot<&str>, log: &mut Log<'_>) -> Option<Spot<Path>> {
     let field = path(key, log)?;
     if !matches!(field.value.root, Root::Data | Root::Outputs) {
         let name = excerpt(key.value);
-        log.add(Code::BadPath, &key.at, format!("`{name}` cannot be set"), "set fields of data or outputs; clients write desired")
-            .expected("a path that begins with data or outputs")
-            .got(name);
+        log.add(
+            Code::BadPath,
+            &key.at,
+            format!("`{name}` cannot be set"),
+            "set fields of data or outputs; clients write desired",
+        )
+        .expected("a path that begins with data or outputs")
+        .got(name);
         return None;
     }
     Some(field)
 }
 
 fn change(node: &Node<'_>, log: &mut Log<'_>) -> Option<(Operation, Spot<Value>)> {
-    let Some(entries) = node.as_table() else { return Some((Operation::Set, value(node, log)?)) };
-    let mut known: Vec<&str> = entries.keys().map(|key| key.get_ref().as_ref()).filter(|key| keys::CHANGE.names.contains(key)).collect();
-    known.sort_unstable();
-    let strange = entries.len() > known.len();
-    if strange && known.is_empty() && !near_a_change(entries.keys().map(|key| key.get_ref().as_ref())) {
-        let remedy = "write a literal table as { value = { ... } }";
-        let message = format!("`{}` is a bare table", node.path);
-        log.add(Code::BadValue, &node.at(), message, remedy).expected(format!("a literal, or one of {}", list(keys::CHANGE.names)));
-        return None;
+    if node.as_table().is_none() {
+        return Some((Operation::Set, value(node, log)?));
     }
+    let known = known_alone(node, &keys::CHANGE, "a change", log)?;
     let table = node.table(&keys::CHANGE, log)?;
-    if strange {
-        return None; // reported as an unknown key
-    }
     match known.as_slice() {
         ["append", "max"] => {
             let max = table.get("max").and_then(|node| node.integer(1..=APPEND_MAX as u64, log));
@@ -251,13 +282,11 @@ fn change(node: &Node<'_>, log: &mut Log<'_>) -> Option<(Operation, Spot<Value>)
     }
 }
 
-fn near_a_change<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
-    names.any(|name| suggest(name, keys::CHANGE.names.iter().copied(), "").starts_with("did you mean"))
-}
-
 fn remove(node: &Node<'_>, log: &mut Log<'_>) -> Option<(Operation, Spot<Value>)> {
     match node.value.get_ref() {
-        toml::de::DeValue::Boolean(true) => Some((Operation::Remove, node.spot(Value::Json(Doc::new(serde_json::Value::Null))))),
+        toml::de::DeValue::Boolean(true) => {
+            Some((Operation::Remove, node.spot(Value::Json(Doc::new(serde_json::Value::Null)))))
+        }
         _ => {
             node.wrong("`true`", "write { remove = true }, or leave the entry out", log);
             None

@@ -51,12 +51,18 @@ pub(crate) fn manifest<'a>(entries: &'a DeTable<'a>, log: &mut Log<'_>) -> Draft
     Draft {
         machine: machine.map(|name| name.value),
         owner: owner.and_then(|node| owner_text(&node, log)),
+        has_component: table.get("component").is_some(),
         component: table.get("component").and_then(|node| component(&node, log)),
         initial,
         revisions: choice(&table, "revisions", &[("newest", Revisions::Newest), ("pinned", Revisions::Pinned)], log)
             .unwrap_or(Revisions::Newest),
-        apply: choice(&table, "apply", &[("if-match", ApplyPolicy::IfMatch), ("last-writer", ApplyPolicy::LastWriter)], log)
-            .unwrap_or(ApplyPolicy::IfMatch),
+        apply: choice(
+            &table,
+            "apply",
+            &[("if-match", ApplyPolicy::IfMatch), ("last-writer", ApplyPolicy::LastWriter)],
+            log,
+        )
+        .unwrap_or(ApplyPolicy::IfMatch),
         labels: table.get("labels").map(|node| labels(&node, log)).unwrap_or_default(),
         desired: contract(table.get("desired"), &keys::DOCUMENT, log),
         data: contract(table.get("data"), &keys::DOCUMENT, log),
@@ -74,11 +80,18 @@ fn choice<T: Copy>(table: &Table<'_>, key: &str, choices: &[(&'static str, T)], 
 
 fn owner_text(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {
     let text = node.text(log)?;
-    let good = !text.value.trim().is_empty() && text.value.len() <= TEXT_BYTES_MAX && !text.value.chars().any(char::is_control);
+    let good = !text.value.trim().is_empty()
+        && text.value.len() <= TEXT_BYTES_MAX
+        && !text.value.chars().any(char::is_control);
     if !good {
-        log.add(Code::BadValue, &text.at, "`owner` does not say who answers for the machine", "write a team or person and how to reach them")
-            .expected(format!("1 to {TEXT_BYTES_MAX} bytes without control characters"))
-            .got(format!("{:?}", excerpt(text.value)));
+        log.add(
+            Code::BadValue,
+            &text.at,
+            "`owner` does not say who answers for the machine",
+            "write a team or person and how to reach them",
+        )
+        .expected(format!("1 to {TEXT_BYTES_MAX} bytes without control characters"))
+        .got(format!("{:?}", excerpt(text.value)));
     }
     good.then(|| text.value.to_owned())
 }
@@ -86,7 +99,10 @@ fn owner_text(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {
 /// A path beside the manifest: it is the same wherever the folder is copied to.
 fn component(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<String>> {
     let text = node.text(log)?;
-    let good = !text.value.is_empty() && !text.value.starts_with('/') && !text.value.contains(['\\', ':']) && !text.value.chars().any(char::is_control);
+    let good = !text.value.is_empty()
+        && !text.value.starts_with('/')
+        && !text.value.contains(['\\', ':'])
+        && !text.value.chars().any(char::is_control);
     if !good {
         log.add(
             Code::BadValue,
@@ -110,7 +126,12 @@ fn labels(node: &Node<'_>, log: &mut Log<'_>) -> BTreeMap<String, String> {
         let Some(text) = node.text(log) else { continue };
         if key.value.is_empty() || key.value.len() > LABEL_BYTES_MAX || text.value.len() > LABEL_BYTES_MAX {
             let remedy = format!("keep names at 1 to {LABEL_BYTES_MAX} bytes and values at most as long");
-            log.add(Code::TooLarge, &key.at, format!("the label `{}` is empty or too long", excerpt(key.value)), remedy);
+            log.add(
+                Code::TooLarge,
+                &key.at,
+                format!("the label `{}` is empty or too long", excerpt(key.value)),
+                remedy,
+            );
         }
         found.insert(key.value.to_owned(), text.value.to_owned());
     }
@@ -193,7 +214,12 @@ fn events<'a>(node: &Node<'a>, unread: &mut Vec<&'a str>, log: &mut Log<'_>) -> 
 fn states<'a>(node: &Node<'a>, unread: &mut Vec<&'a str>, log: &mut Log<'_>) -> Vec<crate::draft::StateDraft> {
     let entries = node.entries(log);
     if entries.is_empty() && node.as_table().is_some() {
-        log.add(Code::MissingKey, &node.key, "there is no state", "add at least a rest state: [states.ready] kind = \"rest\"");
+        log.add(
+            Code::MissingKey,
+            &node.key,
+            "there is no state",
+            "add at least a rest state: [states.ready] kind = \"rest\"",
+        );
     }
     let mut found = Vec::new();
     for (key, node) in entries {

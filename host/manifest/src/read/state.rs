@@ -3,7 +3,7 @@
 use super::{any_duration, choice, field};
 use crate::draft::{FailureDraft, GuardDraft, MoveDraft, StateDraft, TimerDraft};
 use crate::keys;
-use crate::log::{Log, Spot};
+use crate::log::{Log, Spot, excerpt};
 use crate::node::{Node, Table, name};
 use crate::problem::Code;
 use interlock_kernel::ids::Name;
@@ -73,16 +73,36 @@ fn transitions(node: &Node<'_>, log: &mut Log<'_>) -> Vec<MoveDraft> {
         node.wrong("an array", "write `to = [\"next\"]`, or `to = [{ to = \"next\", guard = ... }]`", log);
         return Vec::new();
     };
+    if items.is_empty() {
+        log.add(
+            Code::BadValue,
+            &node.at(),
+            format!("`{}` is empty", node.path),
+            "name the states the step may enter: to = [\"next\"]",
+        );
+    }
     items
         .iter()
         .filter_map(|item| {
             if item.as_text().is_some() {
                 let to = target(item, log);
-                return Some(MoveDraft { at: item.at(), to, has_to: true, guard: GuardDraft::None, set: Vec::new(), has_set: false });
+                return Some(MoveDraft {
+                    at: item.at(),
+                    to,
+                    has_to: true,
+                    guard: GuardDraft::None,
+                    set: Vec::new(),
+                    has_set: false,
+                });
             }
             let found = allowed(item, &keys::TRANSITION, log)?;
             if !found.has_to {
-                log.add(Code::MissingKey, &found.at, format!("{} has no `to`", item.path), "name the state it enters");
+                log.add(
+                    Code::MissingKey,
+                    &found.at,
+                    format!("`{}` has no `to`", item.path),
+                    "name the state it enters",
+                );
             }
             Some(found)
         })
@@ -176,12 +196,19 @@ fn retry(node: &Node<'_>, log: &mut Log<'_>) -> Retry {
 
 fn failure(table: &Table<'_>, key: &str, log: &mut Log<'_>) -> Option<FailureDraft> {
     let node = table.get(key)?;
-    if node.as_text().is_some() {
-        return node.choice(&[("park", ())], log).map(|_| FailureDraft::Park);
-    }
-    if node.as_table().is_none() {
-        node.wrong("`park` or a table", "write \"park\" or { to = \"state\" }", log);
-        return None;
+    match node.as_text() {
+        Some("park") => return Some(FailureDraft::Park),
+        Some(other) => {
+            let message = format!("`{}` cannot be {:?}", node.path, excerpt(other));
+            log.add(Code::BadChoice, &node.at(), message, "write \"park\", or { to = \"state\" } to enter a state")
+                .got(excerpt(other));
+            return None;
+        }
+        None if node.as_table().is_none() => {
+            node.wrong("`park` or a table", "write \"park\", or { to = \"state\" } to enter a state", log);
+            return None;
+        }
+        None => {}
     }
     let table = node.table(&keys::FAILURE, log)?;
     let to = table.need("to", "name the state it enters, or write \"park\" alone", log);

@@ -1,0 +1,208 @@
+//! One small mistake per code, made in a good manifest: it is found, and nothing else is.
+
+use expect_test::expect_file;
+use interlock_manifest::{CODES, Severity, parse, render};
+use std::collections::BTreeSet;
+
+const RESOURCE: &str = include_str!("samples/resource.toml");
+
+/// The codes that must come, what is replaced in the resource machine, and by what.
+const CASES: &[(&str, &str, &str)] = &[
+    ("syntax", "kind = \"rest\"", "kind = rest"),
+    ("syntax", "kind = \"rest\"", "kind = \"rest\"\nkind = \"rest\""),
+    ("unknown-key", "revisions =", "revision ="),
+    ("unknown-key", "value = { from = \"data.size\" }", "value = { form = \"data.size\" }, "),
+    ("missing-key", "owner     =", "# owner ="),
+    ("missing-key", "outcome = \"failed\"", ""),
+    ("missing-key", "initial   =", "# initial ="),
+    ("missing-key", "wait = \"90s\", ", ""),
+    ("wrong-type", "transitions = 100", "transitions = \"100\""),
+    ("wrong-type", "to           = [\"ready\"]", "to = \"ready\""),
+    ("wrong-type", "on_permanent = { to = \"lost\" }", "on_permanent = 1"),
+    ("wrong-type", "after = { wait = \"90s\", to = \"verifying\" }", "after = \"90s\""),
+    ("bad-value", "to           = [\"ready\"]", "to = []"),
+    ("bad-name", "machine   = \"resource\"", "machine = \"Resource\""),
+    ("bad-name", "step       = \"plan\"", "step = \"plan it\""),
+    ("reserved-name", "[states.lost]", "[states.killed]\nkind = \"final\"\noutcome = \"failed\"\n[states.lost]"),
+    ("reserved-name", "[states.ready]", "[events.desired-changed]\n[states.ready]"),
+    ("bad-choice", "on_busy = \"reject\"", "on_busy = \"wait\""),
+    ("bad-choice", "op = \"ne\"", "op = \"!=\""),
+    ("bad-choice", "on_exhausted = \"park\"", "on_exhausted = \"stop\""),
+    ("bad-duration", "idle       = \"30s\"", "idle = \"30 seconds\""),
+    ("bad-size", "64MiB", "64M"),
+    ("bad-path", "field = \"event.size\"", "field = \"size\""),
+    ("bad-path", "field = \"event.size\"", "field = \"row.size\""),
+    ("bad-path", "set   = { \"data.target\" =", "set   = { \"desired.image\" ="),
+    ("bad-path", "set   = { \"data.target\" =", "set   = { data.target ="),
+    ("bad-path", "value = { from = \"data.size\" }", "value = { from = \"tomorrow\" }"),
+    ("bad-value", "component = \"resource.wasm\"", "component = \"/resource.wasm\""),
+    ("bad-value", "owner     = \"platform-team <oncall@example.com>\"", "owner = \" \""),
+    ("bad-value", "value = { from = \"data.size\" }", "value = { from = \"data.size\", json = '1' }"),
+    ("bad-value", "value = { from = \"data.size\" }", "value = { json = '{' }"),
+    ("bad-value", "value = { from = \"data.size\" }", "value = 2026-01-01"),
+    (
+        "bad-value",
+        "guard = { all = [{ field = \"event.size\", op = \"ne\", value = { from = \"data.size\" } }] }",
+        "guard = { any = [] }",
+    ),
+    ("bad-value", "= { from = \"event.size\" } }", "= { size = 3 } }"),
+    ("out-of-range", "dedup   = \"24h\"", "dedup = \"31d\""),
+    ("out-of-range", "factor = 2.0, max = \"30s\", jitter = 0.1", "factor = 0.9, max = \"30s\", jitter = 0.1"),
+    ("out-of-range", "factor = 2.0, max = \"30s\", jitter = 0.1", "factor = 2.0, max = \"30s\", jitter = 1.1"),
+    ("out-of-range", "attempts = 5", "attempts = 0"),
+    ("out-of-range", "first = \"1s\"", "first = \"31s\""),
+    ("out-of-range", "64MiB", "5GiB"),
+    ("out-of-range", "deadline   = \"15m\"", "deadline = \"0s\""),
+    ("no-schema", "[events.resize.schema]", "[limits.x]"),
+    ("no-schema", "[outputs.schema]", "[outputs]\n[desired.x]"),
+    ("bad-schema", "type = \"string\", minLength = 1", "type = \"text\""),
+    ("bad-schema", "type = \"string\", minLength = 1", "pattern = '(a)\\1'"),
+    ("bad-schema", "type = \"string\", minLength = 1", "pattern = '((a{1000}){1000}){10}'"),
+    ("bad-schema", "type = \"string\", minLength = 1", "format = \"emial\""),
+    ("bad-schema", "type = \"string\", minLength = 1", "'$ref' = \"https://example.com/image.json\""),
+    ("bad-schema", "type = \"string\", minLength = 1", "'$ref' = \"#/$defs/none\""),
+    ("unknown-keyword", "minLength = 1", "minLenght = 1"),
+    ("bad-default", "default = { size = 1,", "default = { size = 65,"),
+    ("bad-default", "default = { size = 1,", "default = {"),
+    ("initial-not-rest", "initial   = \"ready\"", "initial = \"planning\""),
+    ("unknown-state", "[\"provisioning\"]", "[\"provisoning\"]"),
+    ("unknown-state", "on_permanent = { to = \"lost\" }", "on_permanent = { to = \"last\" }"),
+    ("unreachable-state", "on_permanent = { to = \"lost\" }", ""),
+    ("wrong-kind", "kind = \"rest\"", "kind = \"rest\"\nstep = \"plan\""),
+    ("wrong-kind", "kind = \"rest\"", "kind = \"rest\"\ndeadline = \"1m\""),
+    ("wrong-kind", "outcome = \"failed\"", "outcome = \"failed\"\nafter = { wait = \"1s\", to = \"ready\" }"),
+    ("wrong-kind", "step         = \"verify\"", "step = \"verify\"\noutcome = \"failed\""),
+    ("unused-key", "after = { wait", "retry = { attempts = 3 }\nafter = { wait"),
+    ("unused-key", "on_exhausted = \"park\"", "on_exhausted = \"park\"\non_failure = \"park\""),
+    ("step-without-to", "to           = [\"ready\"]", "on.resize = { to = \"ready\" }"),
+    ("to-without-step", "step         = \"verify\"\n", ""),
+    (
+        "no-way-out",
+        "after = { wait = \"90s\", to = \"verifying\" }",
+        "wait = \"forever\"\n[states.ready.on.x]\nto = \"verifying\"\n[events.x.schema]",
+    ),
+    ("no-deadline", "deadline     = \"30m\"\n", ""),
+    (
+        "no-deadline",
+        "after = { wait = \"90s\", to = \"verifying\" }",
+        "after = { wait = \"90s\", set = { \"data.size\" = 1 } }\non.resize = { to = \"verifying\" }",
+    ),
+    (
+        "never-rests",
+        "[states.lost]",
+        "[states.a]\nafter = { wait = \"1s\", to = \"b\" }\n[states.b]\nafter = { wait = \"1s\", to = \"a\" }\n[states.lost]",
+    ),
+    ("rests-for-good", "kind    = \"final\"\noutcome = \"failed\"", "kind = \"rest\""),
+    (
+        "duplicate-move",
+        "to           = [\"ready\"]",
+        "to = [\"ready\", { to = \"ready\", set = { \"data.size\" = 1 } }]",
+    ),
+    (
+        "duplicate-timer",
+        "after = { wait = \"90s\", to = \"verifying\" }",
+        "after = [{ wait = \"90s\", to = \"verifying\" }, { name = \"after\", wait = \"2m\", to = \"verifying\" }]",
+    ),
+    ("empty-move", "[states.ready.on.desired-changed]\nto    = \"planning\"", "[states.ready.on.desired-changed]"),
+    (
+        "shadowed-move",
+        "[states.ready.on.desired-changed]\nto    = \"planning\"",
+        "[[states.ready.on.desired-changed]]\nto = \"planning\"\n[[states.ready.on.desired-changed]]\nto = \"lost\"",
+    ),
+    ("no-component", "component =", "# component ="),
+    ("undeclared-event", "[states.ready.on.resize]", "[states.ready.on.resise]"),
+    ("unused-event", "[states.ready]\n", "[events.ping]\nschema = false\n[states.ready]\n"),
+    ("unknown-field", "field = \"event.size\"", "field = \"event.sice\""),
+    ("unknown-field", "set   = { \"data.target\" =", "set   = { \"data.nodes.first\" ="),
+    ("unknown-field", "value = { from = \"data.size\" }", "value = { from = \"desired.size\" }"),
+    (
+        "unknown-field",
+        "[states.ready.on.desired-changed]\n",
+        "[states.ready.on.desired-changed]\nguard = { field = \"event.size\", op = \"exists\" }\n",
+    ),
+    ("type-mismatch", "value = { from = \"data.size\" }", "value = \"4\""),
+    ("type-mismatch", "value = { from = \"data.size\" }", "value = { from = \"data.nodes\" }"),
+    ("type-mismatch", "op = \"ne\", value = { from = \"data.size\" }", "op = \"in\", value = 4"),
+    ("type-mismatch", "= { from = \"event.size\" } }", "= { append = 1, max = 3 } }"),
+    ("idle-over-total", "idle       = \"30s\"", "idle = \"6m\""),
+    ("deadline-under-total", "deadline   = \"15m\"", "deadline = \"4m\""),
+];
+
+/// Codes that come together in a case above, because one mistake has two sides.
+fn allowed(code: &str) -> &'static [&'static str] {
+    match code {
+        "undeclared-event" => &["unused-event"],
+        "no-schema" => &["unknown-key"],
+        "never-rests" => &["unreachable-state"],
+        "to-without-step" => &["unused-key"],
+        _ => &[],
+    }
+}
+
+#[test]
+fn every_code_is_found_where_its_mistake_is() {
+    let mut golden = String::new();
+    let mut wrong = String::new();
+    for (code, find, replace) in CASES {
+        if RESOURCE.matches(find).count() != 1 {
+            wrong.push_str(&format!("{code}: {find:?} does not stand there once\n"));
+        }
+        let report = parse("machine.toml", &RESOURCE.replace(find, replace));
+        golden.push_str(&format!("-- {find:?} -> {replace:?}\n"));
+        for problem in &report.problems {
+            golden.push_str(&format!(
+                "{}:{} {}[{}] {} | {}\n",
+                problem.line, problem.column, problem.severity, problem.code, problem.message, problem.remedy
+            ));
+            let fine = problem.code == *code || allowed(code).contains(&problem.code);
+            if !fine {
+                wrong.push_str(&format!(
+                    "{code}: {find:?} -> {replace:?} is also {}: {}\n",
+                    problem.code, problem.message
+                ));
+            }
+            assert!(!problem.remedy.is_empty(), "{code} has no remedy");
+        }
+        let severity = CODES.iter().find(|(known, ..)| known == code).map(|(_, severity, _)| *severity);
+        let found = report.problems.iter().find(|problem| problem.code == *code);
+        if found.map(|problem| problem.severity) != severity {
+            wrong.push_str(&format!("{code}: {find:?} -> {replace:?} is not found\n"));
+        }
+        assert_eq!(report.manifest.is_some(), report.count(Severity::Error) == 0);
+    }
+    assert_eq!(wrong, "");
+    expect_file!["golden/codes.txt"].assert_eq(&golden);
+}
+
+#[test]
+fn every_code_has_a_case() {
+    let cases: BTreeSet<&str> = CASES.iter().map(|(code, ..)| *code).collect();
+    let codes: BTreeSet<&str> = CODES.iter().map(|(code, ..)| *code).collect();
+    let elsewhere = BTreeSet::from(["too-large"]);
+    assert_eq!(codes, cases.union(&elsewhere).copied().collect::<BTreeSet<_>>());
+    assert_eq!(codes.len(), CODES.len(), "a code stands for one thing");
+}
+
+#[test]
+fn what_the_host_would_not_store_is_too_large() {
+    let too_large = |find: &str, replace: &str| {
+        let report = parse("machine.toml", &RESOURCE.replace(find, replace));
+        let codes: BTreeSet<&str> = report.problems.iter().map(|problem| problem.code).collect();
+        assert_eq!(
+            codes,
+            BTreeSet::from(["too-large"]),
+            "{}",
+            render(&report, false).lines().take(20).collect::<Vec<_>>().join("\n")
+        );
+    };
+    let nodes = vec!["\"0123456789\""; 30_000].join(",");
+    too_large("nodes = [] }", &format!("nodes = [{nodes}] }}"));
+    let labels: Vec<String> = (0..33).map(|n| format!("l{n} = \"x\"")).collect();
+    too_large("{ project = \"demo\" }", &format!("{{ {} }}", labels.join(", ")));
+    too_large("{ project = \"demo\" }", &format!("{{ x = \"{}\" }}", "y".repeat(257)));
+    let set: Vec<String> = (0..65).map(|n| format!("\"data.nodes[{n}]\" = \"x\"")).collect();
+    too_large("set   = { \"data.target\" = { from = \"event.size\" } }", &format!("set = {{ {} }}", set.join(", ")));
+    let nested = format!("{}1{}", format!("{{ {} = ", ["a"; 40].join(".")).repeat(4), "}".repeat(4));
+    too_large("nodes = [] }", &format!("nodes = [], deep = {nested} }}"));
+    too_large("# A pool", &format!("# {}", "x".repeat(3 << 20)));
+}
