@@ -5,7 +5,7 @@
 
 // mod audit;
 mod build;
-// mod codes;
+mod codes;
 // mod dedup;
 // mod deploy;
 // mod desired;
