@@ -60,10 +60,12 @@ impl fmt::Display for BuildError {
                 for attempt in tried {
                     writeln!(f, "  {attempt}")?;
                 }
-                writeln!(f, "Any one of these makes it possible:")?;
-                writeln!(f, "  rustup target add {target}")?;
-                writeln!(f, "  rustup component add rust-src")?;
-                write!(f, "  apt-get install rustc-web cargo-web rust-web-src   (Debian, without rustup)")
+                write!(f, "This makes it possible: rustup target add {target}")?;
+                if target.ends_with("-unknown-unknown") {
+                    write!(f, "\nso does: rustup component add rust-src")?;
+                    write!(f, "\nand on Debian: apt-get install rustc-web cargo-web rust-web-src lld-19")?;
+                }
+                Ok(())
             }
             BuildError::Compile { folder } => write!(f, "{} does not compile", folder.display()),
             BuildError::NoComponent { folder } => write!(

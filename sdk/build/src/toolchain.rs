@@ -102,10 +102,12 @@ impl Toolchain {
     pub(crate) fn aim(&self, cargo: &mut Command, target: &str) {
         cargo.args(["--target", target]);
         if self.from_source == FromSource::Yes {
-            let linker = format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_"));
             // The sources may be a little older than the guests ask for: let the compiler judge.
-            cargo.args(["-Zbuild-std=std,panic_abort", "--ignore-rust-version"]);
-            cargo.env("RUSTC_BOOTSTRAP", "1").env(linker, "rust-lld");
+            cargo.args(["-Zbuild-std=std,panic_abort", "--ignore-rust-version"]).env("RUSTC_BOOTSTRAP", "1");
+            if let Some(linker) = self.linker() {
+                let variable = format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_"));
+                cargo.env(variable, linker);
+            }
         }
     }
 
@@ -116,6 +118,19 @@ impl Toolchain {
     fn has_sources(&self) -> Result<bool, BuildError> {
         let library = "lib/rustlib/src/rust/library/std/Cargo.toml";
         Ok(self.ask(&["--print", "sysroot"])?.join(library).is_file())
+    }
+
+    /// A linker for wasm, if the toolchain does not come with its own, as Debian's does not.
+    fn linker(&self) -> Option<PathBuf> {
+        let rustlib = self.ask(&["--print", "sysroot"]).ok()?.join("lib/rustlib");
+        let hosts = std::fs::read_dir(rustlib).ok()?.flatten();
+        if hosts.into_iter().any(|host| host.path().join("bin/rust-lld").exists()) {
+            return None;
+        }
+        let path = env::var_os("PATH")?;
+        let found = env::split_paths(&path).filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+        let fits = |name: &str| name == "rust-lld" || name == "wasm-ld" || name.starts_with("wasm-ld-");
+        found.map(|file| file.path()).find(|file| file.file_name().and_then(|name| name.to_str()).is_some_and(fits))
     }
 
     fn ask(&self, question: &[&str]) -> Result<PathBuf, BuildError> {

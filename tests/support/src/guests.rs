@@ -1,29 +1,28 @@
 //! The example machines as files: sources in `guests/`, components in `target/guests/components/`.
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, ensure};
+use interlock_build::Workspace;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The component of the package `guests/NAME`, built if need be.
 ///
-/// The first call of a process builds all of them in one go; when nothing has changed that takes
-/// a fraction of a second.
+/// A guest is built once per process; when nothing has changed that takes a fraction of a second.
 ///
 /// # Errors
-/// When the guests do not build; the message says what to do. When none is called that.
+/// When it does not build; the message says what to do. When none is called that.
 pub fn guest(name: &str) -> Result<PathBuf> {
-    static BUILT: OnceLock<Result<Vec<interlock_build::Built>, String>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        let folder = workspace().join("guests");
+    static BUILT: Mutex<BTreeMap<String, Result<PathBuf, String>>> = Mutex::new(BTreeMap::new());
+    let folder = guest_folder(name);
+    ensure!(folder.join("Cargo.toml").is_file(), "there is no guest {name:?} in guests/");
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let one = built.entry(name.to_owned()).or_insert_with(|| {
         let target_dir = Some(workspace().join("target/guests"));
-        interlock_build::Workspace { folder, target_dir }.build().map_err(|e| e.to_string())
+        let components = Workspace { folder, target_dir }.build().map_err(|e| e.to_string())?;
+        components.into_iter().next().map(|one| one.path).ok_or_else(|| "nothing was built".to_owned())
     });
-    let built = built.as_ref().map_err(|e| anyhow!("the guests do not build: {e}"))?;
-    let one = built.iter().find(|component| component.name == name);
-    one.map(|component| component.path.clone()).with_context(|| {
-        let names: Vec<_> = built.iter().map(|component| component.name.as_str()).collect();
-        format!("there is no guest {name:?}; there are {}", names.join(", "))
-    })
+    one.clone().map_err(|e| anyhow!("guest {name}: {e}"))
 }
 
 /// The folder of a guest, with its `machine.toml`.
@@ -69,6 +68,6 @@ mod tests {
     #[test]
     fn a_guest_that_does_not_exist_is_named() {
         let refused = super::guest("nobody").expect_err("no such guest");
-        assert!(refused.to_string().contains("there is no guest \"nobody\"; there are "), "{refused}");
+        assert_eq!(refused.to_string(), "there is no guest \"nobody\" in guests/");
     }
 }
