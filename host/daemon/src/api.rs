@@ -1,0 +1,26 @@
+//! The bodies of the HTTP API: what clients send and what they get. The command line uses the same types.
+//!
+//! Requests refuse fields they do not know; answers may gain fields. Times are RFC 3339 in UTC, lengths of
+//! time end in their unit, documents keep 64-bit integers exactly. Nothing here decides anything: read
+//! `views.rs` for how records become answers, `problem.rs` for every refusal.
+
+mod document;
+mod entity;
+mod event;
+mod history;
+mod host;
+mod machine;
+
+pub use document::Document;
+pub use entity::{
+    Applied, ApplyRequest, ConditionView, CreateRequest, Created, DesiredView, EntityPage, EntitySummary, EntityView,
+    Existing, FirstEvent, HolderView, KillRequest, Kind, LastExecutionView, LockView, NowView, ParkView, TimerView,
+    WaitingFor,
+};
+pub use event::{AnswerKind, AnswerView, EventRequest, ExecutionOutcome, ExpectView, RejectionView};
+pub use history::{ChangedView, EntryView, FailureView, HistoryPage, WatchEntry};
+pub use host::{Alive, BackgroundTask, ReadyView, StatsView, StoreCondition, StoreView};
+pub use machine::{
+    DeployRequest, Deployed, Finding, HeldBack, MachineList, MachineSummary, MachineView, PowerView, RevisionView,
+    RollbackRequest, Severity,
+};

@@ -1,0 +1,128 @@
+//! The host itself: alive, ready, and what it counted.
+
+use crate::api::{Alive, BackgroundTask, ReadyView, StatsView, StoreCondition, StoreView};
+use crate::app::Shared;
+use crate::extract::Params;
+use crate::limits::SLOW_COMMIT;
+use crate::problem::Problem;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use interlock_coordinator::{Health, Stats};
+use interlock_store::Condition;
+use std::collections::BTreeMap;
+
+/// Whether the daemon answers at all.
+#[utoipa::path(
+    get, path = "/healthz", tag = "host",
+    responses((status = 200, description = "It does", body = Alive))
+)]
+pub(crate) async fn alive(State(app): State<Shared>) -> Json<Alive> {
+    let release = env!("CARGO_PKG_VERSION").to_owned();
+    let session = app.coordinator.health().session.unwrap_or_default();
+    Json(Alive { alive: true, release, session, up_ms: app.up_ms() })
+}
+
+/// Whether requests can be served: the store, and the host's background tasks.
+#[utoipa::path(
+    get, path = "/readyz", tag = "host",
+    responses(
+        (status = 200, description = "They can", body = ReadyView),
+        (status = 503, description = "They cannot, and why", body = ReadyView),
+    )
+)]
+pub(crate) async fn ready(State(app): State<Shared>) -> (StatusCode, Json<ReadyView>) {
+    let view = view(&app.coordinator.health());
+    (if view.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(view))
+}
+
+fn view(health: &Health) -> ReadyView {
+    let store = &health.store;
+    let (condition, why) = match &store.condition {
+        Condition::Ready if store.last_commit >= SLOW_COMMIT => {
+            (StoreCondition::Slow, Some(format!("the last commit took {:.1} s", store.last_commit.as_secs_f64())))
+        }
+        Condition::Ready => (StoreCondition::Ready, None),
+        Condition::Reopening { why, .. } => (StoreCondition::Reopening, Some(why.clone())),
+        Condition::ReadOnly { why, .. } => (StoreCondition::ReadOnly, Some(why.clone())),
+        Condition::Closed => (StoreCondition::Closed, Some("closed or closing".to_owned())),
+    };
+    let failing = health.tasks.iter().find(|task| task.failing);
+    let why_not = match (health.stopping, failing) {
+        (true, _) => Some("the host is stopping".to_owned()),
+        (false, Some(task)) => Some(format!("the background task {} keeps dying", task.name)),
+        (false, None) => why.clone(),
+    };
+    ReadyView {
+        ready: health.ready,
+        why: why_not,
+        store: StoreView {
+            condition,
+            why,
+            completions: store.completions,
+            admissions: store.admissions,
+            last_commit_us: u64::try_from(store.last_commit.as_micros()).unwrap_or(u64::MAX),
+        },
+        tasks: health
+            .tasks
+            .iter()
+            .map(|task| BackgroundTask { name: task.name.to_owned(), alive: !task.failing, deaths: task.deaths })
+            .collect(),
+    }
+}
+
+/// What the host counted since its boot.
+#[utoipa::path(
+    get, path = "/v1/stats", tag = "host",
+    responses((status = 200, description = "The numbers", body = StatsView))
+)]
+pub(crate) async fn stats(State(app): State<Shared>, uri: Uri) -> Result<Json<StatsView>, Problem> {
+    Params::read(&uri, &[])?;
+    let stats = app.coordinator.stats();
+    let runs = app.wasm.runs();
+    let store = app.store.stats();
+    let mut counters = counters(&stats);
+    let more = [
+        ("attempts_run", runs.runs),
+        ("log_lines_dropped", runs.dropped_lines),
+        ("store_batches", store.batches),
+        ("store_jobs", store.jobs),
+        ("store_file_bytes", store.file_bytes),
+        ("store_syncs", store.syncs),
+    ];
+    counters.extend(more.map(|(name, count)| (name.to_owned(), count)));
+    Ok(Json(StatsView {
+        up_ms: app.up_ms(),
+        running: stats.running,
+        waiting: stats.waiting,
+        slots: stats.slots,
+        requests: app.answered.by_status(),
+        refused: stats.refused.iter().map(|(code, count)| (code.as_str().to_owned(), *count)).collect(),
+        counters,
+    }))
+}
+
+fn counters(stats: &Stats) -> BTreeMap<String, u64> {
+    let all = [
+        ("decided", stats.decided),
+        ("committed", stats.committed),
+        ("entries", stats.entries),
+        ("facts", stats.facts),
+        ("contended", stats.contended),
+        ("store_errors", stats.store_errors),
+        ("type_mismatches", stats.type_mismatches),
+        ("dispatched", stats.dispatched),
+        ("deadlines", stats.deadlines),
+        ("due", stats.due),
+        ("timers", stats.timers),
+        ("recovered", stats.recovered),
+        ("swept", stats.swept),
+        ("scanned", stats.scanned),
+        ("audited", stats.audited),
+        ("repaired", stats.repaired),
+        ("clock_jumps", stats.clock_jumps),
+        ("resyncs", stats.resyncs),
+        ("panics", stats.panics),
+    ];
+    all.map(|(name, count)| (name.to_owned(), count)).into_iter().collect()
+}

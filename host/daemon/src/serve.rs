@@ -1,0 +1,278 @@
+//! From a data folder to a listening daemon, and back in good order.
+
+use crate::app::{Answered, App, Shared};
+use crate::limits::{RECOVERY_LOOK, STOP_WITHIN};
+use crate::problem::{Problem, Reason};
+use crate::routes;
+use anyhow::{Context, bail};
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt;
+use futures_util::FutureExt;
+use interlock_coordinator::Coordinator;
+use interlock_kernel::rejection::Code;
+use interlock_runtime::{EngineOptions, Engines, Library, Wasm};
+use interlock_store::{Clock, Redb, SystemClock};
+use std::net::{IpAddr, SocketAddr};
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Where a daemon listens if nothing else is said.
+pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7117);
+
+/// How a daemon runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the store and the components are kept; made if it is not there.
+    pub data_dir: PathBuf,
+    /// A loopback address; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Attempts that run at a time.
+    pub executions_max: u32,
+    /// How long a stop waits for what is running.
+    pub stop_within: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::from("interlock-data"),
+            listen: LISTEN,
+            executions_max: interlock_runtime::limits::EXECUTIONS_MAX,
+            stop_within: STOP_WITHIN,
+        }
+    }
+}
+
+/// A daemon that can be started.
+#[derive(Debug)]
+pub struct Daemon;
+
+/// A daemon that runs.
+pub struct Running {
+    addr: SocketAddr,
+    app: Shared,
+    unfinished: u64,
+    opened_in: Duration,
+    stop_within: Duration,
+    stopping: watch::Sender<bool>,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+impl Daemon {
+    /// Opens the data folder, takes up what the boot before left, and listens. Engines are made for this daemon.
+    ///
+    /// # Errors
+    /// An address that is not loopback or not free; a data folder that another process has open or that cannot be
+    /// read.
+    pub async fn start(options: Options) -> anyhow::Result<Running> {
+        let engine_options = EngineOptions { executions_max: options.executions_max, ..EngineOptions::default() };
+        let engines = Engines::new(engine_options).context("WebAssembly cannot run here")?;
+        Self::start_on(&engines, options).await
+    }
+
+    /// The same on engines that there are: a process makes them once, since each reserves address space.
+    ///
+    /// # Errors
+    /// As [`Daemon::start`].
+    pub async fn start_on(engines: &Engines, options: Options) -> anyhow::Result<Running> {
+        if !options.listen.ip().is_loopback() {
+            bail!(
+                "{} is not a loopback address: until authentication exists a daemon listens on 127.0.0.1 or ::1 only",
+                options.listen
+            );
+        }
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let began = clock.monotonic();
+        let listener =
+            TcpListener::bind(options.listen).await.with_context(|| format!("cannot listen on {}", options.listen))?;
+        let addr = listener.local_addr().context("the address that was taken")?;
+        let folder = options.data_dir.clone();
+        let opened = {
+            let (folder, clock) = (folder.clone(), Arc::clone(&clock));
+            tokio::task::spawn_blocking(move || {
+                Redb::open(interlock_store::Options { clock, ..interlock_store::Options::new(folder) })
+            })
+        };
+        let store =
+            Arc::new(opened.await?.with_context(|| format!("the store in {} does not open", folder.display()))?);
+        let library = Library::open(engines, &folder)
+            .with_context(|| format!("the components in {} cannot be read", folder.display()))?;
+        let wasm = Wasm::new(library.clone());
+        let slots = usize::try_from(options.executions_max).unwrap_or(usize::MAX);
+        let coordinator_options =
+            interlock_coordinator::Options { executions_max: slots, ..interlock_coordinator::Options::default() };
+        let coordinator = Coordinator::open(store.clone(), Arc::new(wasm.clone()), coordinator_options)
+            .await
+            .context("the store takes no session")?;
+        let opened_in = clock.monotonic().saturating_sub(began);
+        let (stopping, told) = watch::channel(false);
+        let answered = Answered::default();
+        let app: Shared = Arc::new(App { coordinator, library, wasm, store, clock, began, stopping: told, answered });
+        let serving = tokio::spawn(serve(listener, service(&app), stopping.subscribe()));
+        let unfinished = unfinished(&app).await;
+        tracing::info!(%addr, data = %folder.display(), unfinished, "listening");
+        Ok(Running { addr, app, unfinished, opened_in, stop_within: options.stop_within, stopping, serving })
+    }
+}
+
+/// Attempts that the boot before left, as far as they are taken up within a moment: the rest follows as slots come
+/// free, and `GET /v1/stats` counts them all.
+async fn unfinished(app: &Shared) -> u64 {
+    let mut counted = 0;
+    for _ in 0..10 {
+        tokio::time::sleep(RECOVERY_LOOK / 10).await;
+        let now = app.coordinator.stats().recovered;
+        if now == counted && now > 0 {
+            break;
+        }
+        counted = now;
+    }
+    counted
+}
+
+async fn serve(listener: TcpListener, service: Router, mut stopping: watch::Receiver<bool>) -> std::io::Result<()> {
+    // Answers are small and wanted at once.
+    let listener = listener.tap_io(|connection| {
+        if let Err(error) = connection.set_nodelay(true) {
+            tracing::debug!(%error, "a connection keeps its delay");
+        }
+    });
+    axum::serve(listener, service)
+        .with_graceful_shutdown(async move {
+            // Ends as well when the sender is gone.
+            let _ = stopping.wait_for(|stopping| *stopping).await;
+        })
+        .await
+}
+
+impl Running {
+    /// Where it listens.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// This boot's session.
+    #[must_use]
+    pub fn session(&self) -> u64 {
+        self.app.coordinator.health().session.unwrap_or_default()
+    }
+
+    /// Attempts that the boot before left unfinished and that were taken up at once.
+    #[must_use]
+    pub fn unfinished(&self) -> u64 {
+        self.unfinished
+    }
+
+    /// How long it took from the first look at the data folder until requests could be taken.
+    #[must_use]
+    pub fn opened_in(&self) -> Duration {
+        self.opened_in
+    }
+
+    /// Stops in good order within the stated time: takes no new connections, ends streams, answers what was asked,
+    /// lets steps finish or stops them without counting it against them, closes the store.
+    ///
+    /// # Errors
+    /// What the store could not do; the next boot then takes up what was left.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        self.stopping.send_replace(true);
+        let mut serving = self.serving;
+        let half = self.stop_within / 2;
+        let drained = tokio::time::timeout(half, &mut serving).await;
+        if drained.is_err() {
+            tracing::warn!("requests were still open after {half:?} and are cut off");
+            serving.abort();
+        }
+        self.app.coordinator.stop(half).await.context("the store was not closed in good order")
+    }
+}
+
+/// The service with its outer layers: panics become problems, foreign pages are kept out, answers are counted.
+fn service(app: &Shared) -> Router {
+    routes::router()
+        .layer(middleware::from_fn(same_origin))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), guarded))
+        .with_state(Arc::clone(app))
+}
+
+/// A panic of a handler is that request's fault alone.
+async fn guarded(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let asked = app.clock.monotonic();
+    let response = AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!(%method, path, "a request's handler panicked");
+        Problem::internal("a panic in the handler; the log has more").into_response()
+    });
+    let took = app.clock.monotonic().saturating_sub(asked);
+    tracing::debug!(%method, path, status = response.status().as_u16(), ?took, "answered");
+    app.answered.count(response.status());
+    response
+}
+
+/// Without authentication the loopback address is the only lock on the door. A web page must not turn the key: its
+/// requests carry its own origin, or reach this address under a foreign name.
+async fn same_origin(request: Request, next: Next) -> Result<Response, Problem> {
+    refuse_foreign(request.headers())?;
+    Ok(next.run(request).await)
+}
+
+fn refuse_foreign(headers: &HeaderMap) -> Result<(), Problem> {
+    let denied = |name: &str, expected: &str, got: &str| {
+        Err(Problem::new(Reason::Decided(Code::Denied), name, expected, got)
+            .saying("requests are taken from this machine's own programs only, not from web pages"))
+    };
+    let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or("unreadable"));
+    if let Some(host) = host.filter(|host| !is_loopback(host)) {
+        return denied("Host", "a loopback address", host);
+    }
+    let origin = headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or("unreadable"));
+    match origin {
+        Some(origin) if origin.strip_prefix("http://") != host => {
+            denied("Origin", "none, or this daemon's own", origin)
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn is_loopback(authority: &str) -> bool {
+    let name = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn web_pages_are_kept_out() {
+        let check = |host: &str, origin: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, host.parse().expect("a header"));
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, origin.parse().expect("a header"));
+            }
+            refuse_foreign(&headers).map_err(|problem| problem.subject)
+        };
+        assert_eq!(check("127.0.0.1:7117", None), Ok(()));
+        assert_eq!(check("localhost:7117", None), Ok(()));
+        assert_eq!(check("[::1]:7117", None), Ok(()));
+        assert_eq!(check("127.0.0.1:7117", Some("http://127.0.0.1:7117")), Ok(()));
+        assert_eq!(check("evil.example", None), Err("Host".to_owned()));
+        assert_eq!(check("127.0.0.1.evil.example:7117", None), Err("Host".to_owned()));
+        assert_eq!(check("127.0.0.1:7117", Some("http://evil.example")), Err("Origin".to_owned()));
+        assert_eq!(check("127.0.0.1:7117", Some("null")), Err("Origin".to_owned()));
+    }
+}
