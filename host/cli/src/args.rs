@@ -1,0 +1,387 @@
+//! The command line: what can be asked, and how it is explained.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use interlock_daemon::api::Existing;
+use interlock_kernel::ids::{EntityId, MachineName};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  a fault nobody foresaw
+  2  the input or its usage is wrong
+  3  refused
+  4  refused for now: the same again may be accepted later (busy, a full queue)
+  5  the daemon is unavailable or not reachable
+
+With --json, results and refusals are printed to standard output as JSON, one document a line on streams;
+refusals are RFC 9457 problems. Without it, refusals go to standard error.";
+
+/// Guarded state machines, run as sandboxed WebAssembly steps on a durable store.
+#[derive(Debug, Parser)]
+#[command(name = "interlock", version, after_help = EXIT_CODES, max_term_width = 120)]
+pub(crate) struct Cli {
+    /// What holds for every command.
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Global {
+    /// The daemon's address.
+    #[arg(long, global = true, env = "INTERLOCK_URL", default_value = "http://127.0.0.1:7117", value_name = "URL")]
+    pub(crate) url: String,
+    /// Prints JSON instead of text.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Prints results only: no progress, no hints.
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// One command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs the daemon: the store, the steps, the HTTP API.
+    Serve(Serve),
+    /// Shows everything at once, against a real daemon that goes away afterwards.
+    Demo(Demo),
+    /// Checks manifests: every problem at once, with line and remedy.
+    Check(Check),
+    /// Says what a component can do, and what keeps it from being deployed.
+    Inspect(Inspect),
+    /// Makes a machine's new revision active.
+    Deploy(Deploy),
+    /// Machines and their revisions.
+    #[command(subcommand)]
+    Machine(Machine),
+    /// Entities: make, ask, send, watch.
+    #[command(subcommand)]
+    Entity(Entity),
+    /// Prints a completion script.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+/// `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where the store and the components are kept; made if it is not there.
+    #[arg(long, env = "INTERLOCK_DATA", default_value = "interlock-data", value_name = "DIR")]
+    pub(crate) data: PathBuf,
+    /// A loopback address: there is no authentication yet. Port 0 takes a free one.
+    #[arg(long, default_value = "127.0.0.1:7117", value_name = "ADDRESS")]
+    pub(crate) listen: SocketAddr,
+    /// How logs are written to standard error; what is logged is RUST_LOG's to say.
+    #[arg(long, default_value = "text", value_name = "FORMAT")]
+    pub(crate) log_format: LogFormat,
+}
+
+/// How logs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON document a line.
+    Json,
+}
+
+/// `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Keeps the daemon and its data, and says how to go on by hand.
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+/// `check`.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Manifests, or folders with a machine.toml.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// `inspect`.
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
+    /// The component.
+    #[arg(value_name = "FILE.wasm")]
+    pub(crate) file: PathBuf,
+}
+
+/// `deploy`.
+#[derive(Debug, Args)]
+pub(crate) struct Deploy {
+    /// A manifest, or a folder with a machine.toml.
+    #[arg(value_name = "FOLDER|FILE")]
+    pub(crate) path: PathBuf,
+    /// Builds the component from the Rust crate in the folder first, even if there is one.
+    #[arg(long)]
+    pub(crate) build: bool,
+}
+
+/// `machine`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Machine {
+    /// Every machine.
+    List,
+    /// One machine: owner, revisions, entities that do not follow the active one.
+    Show {
+        /// Its name.
+        name: MachineName,
+        /// Prints the active revision's manifest only.
+        #[arg(long)]
+        manifest: bool,
+    },
+    /// Makes the content of an earlier revision active, as a new revision.
+    Rollback {
+        /// Its name.
+        name: MachineName,
+        /// The revision to bring back.
+        #[arg(long, value_name = "REVISION")]
+        to: u64,
+    },
+}
+
+/// `entity`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Entity {
+    /// Makes an entity; the same again is the existing one.
+    Create(Create),
+    /// One entity, whole.
+    Get {
+        /// `machine/key`.
+        entity: EntityId,
+    },
+    /// Entities, by machine and key.
+    List(List),
+    /// Writes `desired`: what clients want.
+    Apply(Apply),
+    /// Sends an event.
+    Send(Send),
+    /// What is on record.
+    History(History),
+    /// Tells what happens, as it happens.
+    Watch(Watch),
+    /// Takes an entity away that is at rest or over.
+    Delete {
+        /// `machine/key`.
+        entity: EntityId,
+    },
+    /// Ends whatever it does, for good.
+    Kill {
+        /// `machine/key`.
+        entity: EntityId,
+        /// Why, for the record.
+        #[arg(long)]
+        reason: String,
+    },
+    /// Has a parked entity tried again, with fresh budgets.
+    Unpark {
+        /// `machine/key`.
+        entity: EntityId,
+    },
+}
+
+/// `entity create`.
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    /// `machine/key`.
+    pub(crate) entity: EntityId,
+    /// What clients want: JSON, @FILE, or - for standard input.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) desired: Option<String>,
+    /// A label; may stand more than once.
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = pair)]
+    pub(crate) labels: Vec<(String, String)>,
+    /// What if there is one.
+    #[arg(long, default_value = "same", value_name = "POLICY")]
+    pub(crate) on_existing: OnExisting,
+    /// An event that is decided in the same transaction.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) event: Option<String>,
+    /// That event's payload: JSON, @FILE, or - for standard input.
+    #[arg(long, requires = "event", value_name = "JSON")]
+    pub(crate) payload: Option<String>,
+    /// That event's id; minted if there is none.
+    #[arg(long, requires = "event")]
+    pub(crate) id: Option<String>,
+}
+
+/// What a create does about an entity that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnExisting {
+    /// The same request is the existing entity, another a conflict.
+    Same,
+    /// A conflict always.
+    Fail,
+    /// The existing entity; the event is still delivered.
+    Use,
+    /// Deleted and made again, in one transaction.
+    Recreate,
+}
+
+impl From<OnExisting> for Existing {
+    fn from(policy: OnExisting) -> Self {
+        match policy {
+            OnExisting::Same => Self::Same,
+            OnExisting::Fail => Self::Fail,
+            OnExisting::Use => Self::Use,
+            OnExisting::Recreate => Self::Recreate,
+        }
+    }
+}
+
+/// `entity list`.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Only this machine's.
+    pub(crate) machine: Option<MachineName>,
+    /// Only those in this state.
+    #[arg(long)]
+    pub(crate) state: Option<String>,
+    /// Only those with this label; may stand more than once.
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = pair)]
+    pub(crate) labels: Vec<(String, String)>,
+    /// At most this many.
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub(crate) limit: usize,
+    /// Those behind this one.
+    #[arg(long, value_name = "MACHINE/KEY")]
+    pub(crate) after: Option<String>,
+}
+
+/// `entity apply`.
+#[derive(Debug, Args)]
+pub(crate) struct Apply {
+    /// `machine/key`.
+    pub(crate) entity: EntityId,
+    /// What clients want: JSON, @FILE, or - for standard input.
+    pub(crate) desired: String,
+    /// The generation it replaces. May be left out where the machine lets the last writer win.
+    #[arg(long, value_name = "N")]
+    pub(crate) if_generation: Option<u64>,
+}
+
+/// `entity send`.
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// `machine/key`.
+    pub(crate) entity: EntityId,
+    /// The event's name.
+    pub(crate) event: String,
+    /// Its payload: JSON, @FILE, or - for standard input.
+    pub(crate) payload: Option<String>,
+    /// Its id: the same id again is the same answer. Minted and printed if there is none.
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// Waits until the execution it starts or joins ends or parks, at most this long.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "30s")]
+    pub(crate) wait: Option<String>,
+    /// Refused as a conflict unless the entity has this version.
+    #[arg(long, value_name = "N")]
+    pub(crate) expect_version: Option<u64>,
+    /// Late unless desired has this generation.
+    #[arg(long, value_name = "N")]
+    pub(crate) expect_generation: Option<u64>,
+    /// Late unless this execution holds the lock.
+    #[arg(long, value_name = "ID")]
+    pub(crate) expect_execution: Option<String>,
+}
+
+/// `entity history`.
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// `machine/key`.
+    pub(crate) entity: EntityId,
+    /// At most this many entries, the newest.
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub(crate) limit: usize,
+    /// Only entries before this number.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) before: Option<u64>,
+}
+
+/// `entity watch`.
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    /// `machine/key`; without it, every entity.
+    pub(crate) entity: Option<EntityId>,
+    /// Only this machine's.
+    #[arg(long, conflicts_with = "entity")]
+    pub(crate) machine: Option<MachineName>,
+    /// What happened behind this position, instead of from now on.
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) after: Option<String>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Result<Command, String> {
+        let words = std::iter::once("interlock").chain(line.split_whitespace());
+        Cli::try_parse_from(words).map(|cli| cli.command).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn the_command_line_contradicts_itself_nowhere() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn wait_takes_a_time_or_none() {
+        let wait = |line: &str| match parse(line) {
+            Ok(Command::Entity(Entity::Send(send))) => Ok(send.wait),
+            Ok(other) => Err(format!("{other:?}")),
+            Err(why) => Err(why),
+        };
+        assert_eq!(wait("entity send m/k go"), Ok(None));
+        assert_eq!(wait("entity send m/k go {} --wait"), Ok(Some("30s".to_owned())));
+        assert_eq!(wait("entity send m/k go {} --wait 5s"), Ok(Some("5s".to_owned())));
+    }
+
+    #[test]
+    fn malformed_names_are_refused_with_their_rule() {
+        let refused = |line: &str| parse(line).err().unwrap_or_default();
+        assert!(refused("entity get gpu-7").contains("expected machine/key"));
+        assert!(refused("entity get Resource/gpu-7").contains("[a-z][a-z0-9-]*"));
+        assert!(refused("machine show 9").contains("[a-z][a-z0-9-]*"));
+        assert!(refused("entity create m/k --label x").contains("NAME=VALUE"));
+        assert!(refused("entity kill m/k").contains("--reason"));
+        assert!(refused("machine rollback m").contains("--to"));
+        assert!(refused("entity watch m/k --machine m").contains("cannot be used with"));
+        assert!(refused("serve --listen nowhere").contains("--listen"));
+    }
+
+    #[test]
+    fn global_options_stand_anywhere() {
+        let cli = Cli::try_parse_from(["interlock", "machine", "list", "--json", "--url", "http://127.0.0.1:9", "-q"]);
+        let global = cli.map(|cli| cli.global).map_err(|why| why.to_string());
+        assert!(matches!(global, Ok(Global { json: true, quiet: true, url }) if url == "http://127.0.0.1:9"));
+    }
+
+    #[test]
+    fn keys_may_contain_slashes() {
+        let entity = match parse("entity get m/a/b") {
+            Ok(Command::Entity(Entity::Get { entity })) => entity.to_string(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(entity, "m/a/b");
+    }
+}

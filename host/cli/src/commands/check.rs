@@ -1,0 +1,20 @@
+//! `interlock check`: every problem of every manifest, at once.
+
+use super::input::{manifest_path, read};
+use crate::args::Check;
+use crate::failed::{Code, Failed};
+use crate::out::Out;
+use crate::show;
+use interlock_manifest::{Report, Severity, parse};
+
+/// Runs it: warnings are no failure, errors are.
+pub(crate) fn run(args: &Check, out: Out) -> Result<(), Failed> {
+    let mut reports: Vec<Report> = Vec::new();
+    for file in &args.files {
+        let path = manifest_path(file);
+        reports.push(parse(&path.display().to_string(), &read(&path)?));
+    }
+    out.result(&reports, |paint| reports.iter().map(|report| show::report(report, paint)).collect());
+    let errors: usize = reports.iter().map(|report| report.count(Severity::Error)).sum();
+    if errors > 0 { Out::over(Code::Input) } else { Ok(()) }
+}

@@ -1,0 +1,178 @@
+//! `interlock entity ...`
+
+use super::input::document;
+use crate::args::{Apply, Create, Entity, History, List, Send, Watch};
+use crate::client::Client;
+use crate::failed::{Failed, Silence};
+use crate::out::Out;
+use crate::show;
+use interlock_daemon::api::{
+    ApplyRequest, CreateRequest, EventRequest, ExecutionOutcome, ExpectView, FirstEvent, NowView, WatchEntry,
+};
+use std::time::Duration;
+
+/// The pause before a broken watch is taken up again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Runs it.
+pub(crate) async fn run(args: Entity, client: &Client, out: Out) -> Result<(), Failed> {
+    match args {
+        Entity::Create(args) => create(args, client, out).await,
+        Entity::Get { entity } => {
+            let entity = client.entity(&entity).await?;
+            out.result(&entity, |paint| show::entity(&entity, paint));
+            Ok(())
+        }
+        Entity::List(args) => list(args, client, out).await,
+        Entity::Apply(args) => apply(args, client, out).await,
+        Entity::Send(args) => send(args, client, out).await,
+        Entity::History(args) => history(args, client, out).await,
+        Entity::Watch(args) => watch(args, client, out).await,
+        Entity::Delete { entity } => {
+            let now = client.delete(&entity).await?;
+            out.result(&now, |_| format!("{entity} is deleted\n"));
+            Ok(())
+        }
+        Entity::Kill { entity, reason } => {
+            let now = client.kill(&entity, &reason).await?;
+            out.result(&now, |_| stands(&now));
+            Ok(())
+        }
+        Entity::Unpark { entity } => {
+            let now = client.unpark(&entity).await?;
+            out.result(&now, |_| stands(&now));
+            Ok(())
+        }
+    }
+}
+
+fn stands(now: &NowView) -> String {
+    let already = if now.changed { "" } else { "   as it was already" };
+    format!("{}   {}   version {}{already}\n", now.entity, now.state, now.version)
+}
+
+async fn create(args: Create, client: &Client, out: Out) -> Result<(), Failed> {
+    let id = args.id.unwrap_or_else(mint);
+    let first = |name| -> Result<FirstEvent, Failed> {
+        let payload = args.payload.as_deref().map(|text| document("payload", text)).transpose()?;
+        Ok(FirstEvent { id: Some(id), name, payload, expect: ExpectView::default() })
+    };
+    let request = CreateRequest {
+        machine: args.entity.machine.to_string(),
+        key: args.entity.key.to_string(),
+        desired: args.desired.as_deref().map(|text| document("desired", text)).transpose()?,
+        labels: args.labels.into_iter().collect(),
+        on_existing: args.on_existing.into(),
+        event: args.event.map(first).transpose()?,
+    };
+    let created = client.create(&request).await?;
+    out.result(&created, |paint| {
+        let entity = &created.entity;
+        let was = if created.new { paint.green("created") } else { "was there already".to_owned() };
+        let mut text = format!("{}   {was}   {}   version {}\n", entity.id, entity.state, entity.version);
+        if let Some(answer) = &created.answer {
+            text.push_str(&show::answer(&entity.id, answer, false, paint));
+        }
+        text
+    });
+    Ok(())
+}
+
+async fn list(args: List, client: &Client, out: Out) -> Result<(), Failed> {
+    let mut query = vec![("limit", args.limit.to_string())];
+    query.extend(args.machine.map(|machine| ("machine", machine.to_string())));
+    query.extend(args.state.map(|state| ("state", state)));
+    query.extend(args.labels.into_iter().map(|(name, value)| ("label", format!("{name}={value}"))));
+    query.extend(args.after.map(|after| ("after", after)));
+    let page = client.entities(&query).await?;
+    out.result(&page, |_| show::entities(&page));
+    Ok(())
+}
+
+async fn apply(args: Apply, client: &Client, out: Out) -> Result<(), Failed> {
+    let request = ApplyRequest { desired: document("desired", &args.desired)? };
+    let applied = client.apply(&args.entity, &request, args.if_generation).await?;
+    out.result(&applied, |_| {
+        let seen = applied.observed_generation;
+        format!("{}   generation {}, steps have seen {seen}\n", applied.entity, applied.generation)
+    });
+    Ok(())
+}
+
+async fn send(args: Send, client: &Client, out: Out) -> Result<(), Failed> {
+    let id = args.id.unwrap_or_else(mint);
+    let request = EventRequest {
+        name: args.event,
+        payload: args.payload.as_deref().map(|text| document("payload", text)).transpose()?,
+        expect: ExpectView {
+            version: args.expect_version,
+            generation: args.expect_generation,
+            execution: args.expect_execution,
+            ..ExpectView::default()
+        },
+    };
+    let answered = match client.send(&args.entity, &request, &id, args.wait.as_deref()).await {
+        Ok(answered) => answered,
+        Err(failed) => {
+            if let Failed::Unreachable { why: Silence::Broken(_), .. } = failed {
+                out.hint(&format!("whether it was taken is not known; the same id is safe to send again: --id {id}"));
+            }
+            return Err(failed);
+        }
+    };
+    let entity = args.entity.to_string();
+    out.result(&answered.answer, |paint| show::answer(&entity, &answered.answer, answered.replayed, paint));
+    match answered.answer.outcome {
+        Some(ExecutionOutcome::Failed | ExecutionOutcome::Parked) => Out::over(crate::failed::Code::Refused),
+        Some(ExecutionOutcome::Running) => Out::over(crate::failed::Code::RefusedForNow),
+        Some(ExecutionOutcome::Succeeded) | None => Ok(()),
+    }
+}
+
+/// An id for one occurrence of an event: it begins with the time, so ids sort as they were made.
+fn mint() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
+async fn history(args: History, client: &Client, out: Out) -> Result<(), Failed> {
+    let mut query = vec![("limit", args.limit.to_string())];
+    query.extend(args.before.map(|before| ("before", before.to_string())));
+    let page = client.history(&args.entity, &query).await?;
+    out.result(&page, |_| show::history(&page, show::When::Shown));
+    if let Some(next) = page.next {
+        out.hint(&format!("older entries: --before {next}"));
+    }
+    Ok(())
+}
+
+/// Goes on behind the last position after every break, until somebody ends it.
+async fn watch(args: Watch, client: &Client, out: Out) -> Result<(), Failed> {
+    let mut position = args.after;
+    loop {
+        let told = client.watch(args.entity.as_ref(), args.machine.as_ref(), position.as_deref()).await;
+        let mut stream = match told {
+            Ok(stream) => stream,
+            // Nobody was there from the start, or somebody said no: that will not get better by waiting.
+            Err(failed) if position.is_none() || matches!(failed, Failed::Problem(_)) => return Err(failed),
+            Err(failed) => {
+                out.hint(&format!("{failed}; trying again"));
+                tokio::time::sleep(AGAIN).await;
+                continue;
+            }
+        };
+        loop {
+            match stream.next().await {
+                Ok(Some(event)) => {
+                    position = Some(event.id.clone());
+                    let entry: Result<WatchEntry, _> = serde_json::from_str(&event.data);
+                    if let (Ok(entry), "entry") = (entry, event.name.as_str()) {
+                        out.result(&entry, |_| show::watched(&entry));
+                    }
+                }
+                Ok(None) => break out.hint("the daemon ended the stream; taking it up again"),
+                Err(failed) => break out.hint(&format!("{failed}; taking it up again")),
+            }
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}

@@ -1,0 +1,125 @@
+//! Why a command did not do what was asked, and the exit code that says so to scripts.
+
+use interlock_daemon::Problem;
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// The daemon said no.
+    Problem(Box<Problem>),
+    /// No answer came.
+    Unreachable {
+        /// The daemon's address.
+        url: String,
+        /// What happened instead.
+        why: Silence,
+    },
+    /// The input is wrong; what is wrong has one line.
+    Input(String),
+    /// The input is wrong, or something was not as it should be; it has been shown already.
+    Shown(Code),
+    /// A fault.
+    Fault(anyhow::Error),
+}
+
+/// How no answer came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// Nothing listens there.
+    Nobody,
+    /// The connection broke; whether the request was done is not known.
+    Broken(String),
+}
+
+/// An exit code; `interlock --help` explains them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    Fault = 1,
+    Input = 2,
+    Refused = 3,
+    RefusedForNow = 4,
+    Unavailable = 5,
+}
+
+impl Failed {
+    /// The exit code.
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            Self::Problem(problem) => code_of(problem),
+            Self::Unreachable { .. } => Code::Unavailable,
+            Self::Input(_) => Code::Input,
+            Self::Shown(code) => *code,
+            Self::Fault(_) => Code::Fault,
+        }
+    }
+}
+
+fn code_of(problem: &Problem) -> Code {
+    match problem.status {
+        500 => Code::Fault,
+        503 => Code::Unavailable,
+        400 | 405 | 413 | 415 | 428 => Code::Input,
+        _ if problem.retryable => Code::RefusedForNow,
+        _ => Code::Refused,
+    }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code as u8)
+    }
+}
+
+impl From<Problem> for Failed {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Fault(error)
+    }
+}
+
+impl From<std::io::Error> for Failed {
+    fn from(error: std::io::Error) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Problem(problem) => problem.fmt(f),
+            Self::Unreachable { url, why: Silence::Nobody } => {
+                write!(f, "no daemon at {url}: start one with `interlock serve`")
+            }
+            Self::Unreachable { url, why: Silence::Broken(why) } => write!(f, "no answer from {url}: {why}"),
+            Self::Input(what) => f.write_str(what),
+            Self::Shown(_) => f.write_str("see above"),
+            Self::Fault(error) => write!(f, "{error:#}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use interlock_daemon::Reason;
+    use std::fmt::Write;
+
+    #[test]
+    fn every_reason_has_its_exit_code() {
+        let mut table = String::new();
+        for reason in Reason::all() {
+            let plain = Problem::new(reason, "s", "e", "g");
+            let (code, status, _) = reason.row();
+            let line = (code_of(&plain), code_of(&plain.retry_after(1)));
+            let _ = writeln!(table, "{status} {code:<22} {:?}, retryable {:?}", line.0, line.1);
+        }
+        expect_test::expect![[r#""#]].assert_eq(&table);
+    }
+}

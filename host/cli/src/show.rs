@@ -1,0 +1,19 @@
+//! What people read. Every function here is text from an answer; the same answer is JSON with `--json`.
+
+mod entity;
+mod findings;
+mod history;
+mod machine;
+mod paint;
+mod refusal;
+mod table;
+mod time;
+
+pub(crate) use entity::{answer, entities, entity};
+pub(crate) use findings::{finding, report};
+pub(crate) use history::{When, history, watched};
+pub(crate) use machine::{bytes, deployed, inspection, machine, machines};
+pub(crate) use paint::Paint;
+pub(crate) use refusal::refusal;
+pub(crate) use table::{fields, table};
+pub(crate) use time::{ago, clock, span};

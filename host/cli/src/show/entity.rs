@@ -1,0 +1,142 @@
+//! Entities and answers.
+
+use super::machine::labels;
+use super::{Paint, ago, clock, fields, table};
+use crate::client::line;
+use interlock_daemon::api::{
+    AnswerKind, AnswerView, Document, EntityPage, EntityView, ExecutionOutcome, Kind, LockView, WaitingFor,
+};
+
+/// One entity, whole.
+pub(crate) fn entity(entity: &EntityView, paint: Paint) -> String {
+    let mut text = format!(
+        "{}   {} ({})   version {}   revision {}   incarnation {}\n",
+        paint.bold(&entity.id),
+        entity.state,
+        kind(entity.kind),
+        entity.version,
+        entity.revision,
+        entity.incarnation,
+    );
+    let document = |document: &Option<Document>| document.as_ref().map(line).unwrap_or_default();
+    let mut pairs = vec![
+        ("locked by", entity.locked_by.as_ref().zip(entity.lock.as_ref()).map(lock).unwrap_or_default()),
+        ("parked", entity.parked.as_ref().map(|park| format!("{}: {}", park.code, park.reason)).unwrap_or_default()),
+        ("desired", document(&entity.desired)),
+        ("generation", format!("{}, steps have seen {}", entity.generation, entity.observed_generation)),
+        ("data", document(&entity.data)),
+        ("outputs", document(&entity.outputs)),
+    ];
+    let conditions = entity.conditions.iter().map(|condition| {
+        let since = clock(&condition.since);
+        (
+            "condition",
+            format!(
+                "{}={} {} since {since}: {}",
+                condition.kind, condition.status, condition.reason, condition.message
+            ),
+        )
+    });
+    pairs.extend(conditions);
+    pairs.extend(entity.timers.iter().map(|timer| ("timer", format!("{} fires {}", timer.name, clock(&timer.due)))));
+    pairs.extend([
+        ("inbox", if entity.inbox == 0 { String::new() } else { format!("{} waiting", entity.inbox) }),
+        (
+            "last",
+            entity.last_execution.as_ref().map_or(String::new(), |last| {
+                let how = if last.succeeded { "succeeded" } else { "failed" };
+                format!("{} {how} in {} at version {}", last.execution, last.state, last.version)
+            }),
+        ),
+        ("labels", labels(&entity.labels)),
+        ("created", clock(&entity.created)),
+        ("owner", entity.owner.clone()),
+    ]);
+    text.push_str(&fields("", &pairs));
+    text
+}
+
+fn lock((execution, lock): (&String, &LockView)) -> String {
+    let attempt = lock.attempt.map(|attempt| format!(", attempt {attempt}")).unwrap_or_default();
+    let token = lock.token.map(|token| format!(", token {token}")).unwrap_or_default();
+    let until = lock.until.as_ref().map(|until| format!(", until {} at the latest", clock(until))).unwrap_or_default();
+    let failure = lock.failure.as_ref().map(|failure| format!(", last failure {}", failure.code)).unwrap_or_default();
+    format!("{execution} for {}, {}{attempt}{token}{failure}{until}", ago(&lock.since), waiting(lock.waiting_for))
+}
+
+const fn waiting(waiting: WaitingFor) -> &'static str {
+    match waiting {
+        WaitingFor::Step => "a step runs",
+        WaitingFor::Timer => "waiting for a timer",
+        WaitingFor::Event => "waiting for an event",
+        WaitingFor::BackOff => "waiting for the next attempt",
+        WaitingFor::Slot => "waiting for a free slot",
+        WaitingFor::Operator => "waiting for an operator",
+    }
+}
+
+const fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Rest => "rest",
+        Kind::Working => "working",
+        Kind::Succeeded => "over, succeeded",
+        Kind::Failed => "over, failed",
+    }
+}
+
+/// A page of entities.
+pub(crate) fn entities(page: &EntityPage) -> String {
+    let row = |entity: &interlock_daemon::api::EntitySummary| {
+        let holder = match (&entity.parked, &entity.locked_by) {
+            (Some(code), _) => format!("parked: {code}"),
+            (None, Some(execution)) => format!("@{}", execution.rsplit('@').next().unwrap_or_default()),
+            (None, None) => String::new(),
+        };
+        vec![
+            entity.id.clone(),
+            entity.state.clone(),
+            entity.version.to_string(),
+            entity.revision.to_string(),
+            format!("{}/{}", entity.observed_generation, entity.generation),
+            holder,
+            clock(&entity.entered),
+            labels(&entity.labels),
+        ]
+    };
+    let rows: Vec<_> = page.entities.iter().map(row).collect();
+    let mut text = table(&["entity", "state", "version", "revision", "seen", "locked by", "entered", "labels"], &rows);
+    if let Some(next) = &page.next {
+        text.push_str(&format!("more: --after {next}\n"));
+    }
+    text
+}
+
+/// The answer to an event.
+pub(crate) fn answer(entity: &str, answer: &AnswerView, replayed: bool, paint: Paint) -> String {
+    let word = match answer.answer {
+        AnswerKind::Accepted | AnswerKind::Queued => paint.green(answer.answer.as_str()),
+        AnswerKind::Refused | AnswerKind::Late => paint.red(answer.answer.as_str()),
+    };
+    let holder = answer.execution.as_deref().unwrap_or(entity);
+    let again = if replayed { "   the same answer as before, nothing new" } else { "" };
+    let mut text =
+        format!("{word}   {holder}   {}   version {}   event {}{again}\n", answer.state, answer.version, answer.event);
+    let outcome = answer.outcome.map(|outcome| match outcome {
+        ExecutionOutcome::Succeeded => paint.green("succeeded"),
+        ExecutionOutcome::Failed => paint.red("failed"),
+        ExecutionOutcome::Parked => paint.red("parked"),
+        ExecutionOutcome::Running => "still running".to_owned(),
+    });
+    let rejection = answer.rejection.as_ref();
+    text.push_str(&fields(
+        "  ",
+        &[
+            ("outcome", outcome.unwrap_or_default()),
+            ("outputs", answer.outputs.as_ref().map(line).unwrap_or_default()),
+            ("because", rejection.map(|no| no.code.clone()).unwrap_or_default()),
+            ("expected", rejection.map(|no| no.expected.clone()).unwrap_or_default()),
+            ("got", rejection.map(|no| no.got.clone()).unwrap_or_default()),
+        ],
+    ));
+    text
+}
