@@ -296,6 +296,19 @@ impl Coordinator {
         closed.map(drop)
     }
 
+    /// The shared middle, for tests that break things on purpose.
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// Ends the background tasks as the end of the process would.
+    #[cfg(test)]
+    pub(crate) fn halt(&self) {
+        self.core.dispatch().stop();
+        self.core.stop_tasks();
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Task>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,6 +8,38 @@
 //!
 //! Start with [`Coordinator::open`]; write through [`Coordinator::submit`]; read on durable snapshots
 //! through the other methods.
+//!
+//! ```
+//! use interlock_coordinator::{Attempt, Coordinator, Ended, Executor, Options};
+//! use interlock_kernel::command::Change;
+//! use interlock_store::{Mem, SystemClock};
+//! use std::sync::Arc;
+//!
+//! /// Every step of every machine asks for the state `done`.
+//! struct Eager;
+//!
+//! impl Executor for Eager {
+//!     fn start(&self, attempt: Attempt) {
+//!         tokio::spawn(async move {
+//!             if let Ok(done) = "done".parse() {
+//!                 let _ = attempt.transition(done, Change::default()).await;
+//!             }
+//!             attempt.finish(Ended::Returned);
+//!         });
+//!     }
+//! }
+//!
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+//! # runtime.block_on(async {
+//! let store = Arc::new(Mem::new(Arc::new(SystemClock::new())));
+//! let host = Coordinator::open(store, Arc::new(Eager), Options::default()).await?;
+//! assert!(host.health().ready);
+//! assert!(host.entity(&"door/front".parse()?).await?.is_none());
+//! host.stop(std::time::Duration::from_secs(1)).await?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod alarm;
 mod codec;
@@ -30,6 +62,9 @@ mod txn;
 mod views;
 mod wait;
 mod watch;
+
+#[cfg(test)]
+mod tests;
 
 pub use coordinator::{Coordinator, Health, OpenError, Options};
 pub use counters::Stats;

@@ -18,6 +18,9 @@ const PAGE: usize = 256;
 /// After a failed read.
 const RETRY_MS: u64 = 1_000;
 
+/// An orphan waits this long for room, then joins the queue all the same: new work must not starve it.
+const ORPHAN_WAIT_MS: u64 = 100;
+
 /// An attempt that is open and not here may be on its way here: it must be so twice, this far apart.
 const DOUBT_MS: u64 = 1_000;
 
@@ -76,8 +79,11 @@ fn age(view: &TxnView<'_>, entity: &EntityId) -> Result<u64, Stop> {
 }
 
 async fn recover(core: &Arc<Core>, entity: EntityId) {
-    while !core.dispatch().has_room() {
-        core.dispatch().room.notified().await;
+    if !core.dispatch().has_room() {
+        tokio::select! {
+            () = core.dispatch().room.notified() => {}
+            () = core.pause(ORPHAN_WAIT_MS) => {}
+        }
     }
     let command = Command { by: Principal::host(), verb: Verb::Recover(entity.clone()) };
     match core.insist(command).await {

@@ -61,6 +61,9 @@ impl Revisions {
     }
 }
 
+/// Takes one record of a walk; breaks when it has enough.
+pub(crate) type Each<'a> = &'a mut dyn FnMut(Key, &[u8]) -> Result<ControlFlow<()>, Stop>;
+
 /// A [`View`] over one transaction or snapshot.
 pub(crate) struct TxnView<'a> {
     at: RefCell<&'a mut dyn store::Read>,
@@ -136,13 +139,7 @@ impl<'a> TxnView<'a> {
     }
 
     /// Decoded keys and raw values, in order, until `each` has enough.
-    pub(crate) fn walk(
-        &self,
-        from: &[u8],
-        to: &[u8],
-        limit: usize,
-        each: &mut dyn FnMut(Key, &[u8]) -> Result<ControlFlow<()>, Stop>,
-    ) -> Result<(), Stop> {
+    pub(crate) fn walk(&self, from: &[u8], to: &[u8], limit: usize, each: Each<'_>) -> Result<(), Stop> {
         let mut bad = None;
         let mut one = |key: &[u8], value: &[u8]| {
             let done = codec::decode(key).map_err(|why| Stop::Corrupt(why.to_string()));

@@ -1,0 +1,200 @@
+//! Keys: every one comes back, and bytes are ordered as what they stand for.
+
+use super::run;
+use super::world::{World, accepted, command, deploy, entity, parse, rest};
+use crate::codec::{decode, encode, entities, histories, range};
+use interlock_kernel::command::{Create, OnExisting, Outcome, Verb};
+use interlock_kernel::ids::{EntityId, EntityKey, EventId, MachineName, Name};
+use interlock_kernel::record::{Key, Part};
+use interlock_kernel::time::{StoreTime, WallTime};
+use interlock_kernel::view::Span;
+use interlock_kernel::{Incarnation, SessionId};
+
+/// xorshift: the same seed gives the same keys.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    /// Small, large and in between.
+    fn number(&mut self) -> u64 {
+        match self.below(4) {
+            0 => self.below(3),
+            1 => u64::MAX - self.below(3),
+            2 => self.below(1 << 20),
+            _ => self.next(),
+        }
+    }
+
+    fn text(&mut self, letters: &[char], most: u64) -> String {
+        let length = 1 + self.below(most);
+        (0..length).filter_map(|_| letters.get(self.below(letters.len() as u64) as usize)).collect()
+    }
+
+    fn machine(&mut self) -> MachineName {
+        parse(&format!("a{}", self.text(&['a', 'b', '-', '0'], 3)))
+    }
+
+    fn entity(&mut self) -> EntityId {
+        let key: EntityKey = parse(&self.text(&['a', 'b', '/', '.', ' ', 'ü', '\u{10FFFF}'], 4));
+        EntityId { machine: self.machine(), key }
+    }
+
+    fn event(&mut self) -> EventId {
+        parse(&self.text(&['a', 'b', '@', '-'], 6))
+    }
+
+    fn name(&mut self) -> Name {
+        parse(&format!("t{}", self.text(&['a', 'b'], 2)))
+    }
+
+    fn key(&mut self, sessions: &[SessionId], incarnations: &[Incarnation]) -> Key {
+        let session = sessions[self.below(sessions.len() as u64) as usize];
+        let incarnation = incarnations[self.below(incarnations.len() as u64) as usize];
+        match self.below(13) {
+            0 => Key::Machine(self.machine()),
+            1 => Key::Revision(self.machine(), self.number()),
+            2 => Key::Head(self.entity()),
+            3 => Key::Part(self.entity(), Part::ALL[self.below(6) as usize]),
+            4 => Key::Inbox(self.entity(), self.number()),
+            5 => Key::History(self.entity(), incarnation, self.number()),
+            6 => Key::Dedup(self.entity(), self.event()),
+            7 => Key::Due(StoreTime(self.number()), self.entity()),
+            8 => Key::Timer(WallTime(self.number().cast_signed()), self.entity(), self.name()),
+            9 => Key::Open(session, self.entity()),
+            10 => Key::Session(session),
+            11 => Key::Expiry(StoreTime(self.number()), self.number(), self.below(1 << 32) as u32),
+            _ => Key::Secret,
+        }
+    }
+}
+
+/// Sessions and incarnations, which only the kernel mints: of a few boots and creates.
+async fn minted() -> (Vec<SessionId>, Vec<Incarnation>) {
+    let mut world = World::new().await;
+    accepted(world.host().submit(deploy(super::world::POOL, "one")).await);
+    let (mut sessions, mut incarnations) = (Vec::new(), Vec::new());
+    for nth in 0..4 {
+        sessions.extend(world.host().core().session_id());
+        let create = Create {
+            entity: entity(&format!("e{nth}")),
+            desired: None,
+            labels: Default::default(),
+            on_existing: OnExisting::Same,
+            event: None,
+        };
+        let outcome = accepted(world.host().submit(command(Verb::Create(Box::new(create)))).await);
+        if let Outcome::Created { incarnation, .. } = outcome {
+            incarnations.push(incarnation);
+        }
+        world.play("kill-9").await;
+        world.play("boot").await;
+        rest().await;
+    }
+    (sessions, incarnations)
+}
+
+#[test]
+fn every_key_comes_back_from_its_bytes() {
+    let (sessions, incarnations) = run(minted());
+    let mut draw = Draw(0x1234_5678_9abc_def1);
+    for _ in 0..20_000 {
+        let key = draw.key(&sessions, &incarnations);
+        let bytes = encode(&key);
+        assert_eq!(decode(&bytes).as_ref(), Ok(&key), "{bytes:02x?}");
+        assert!(bytes[0] >= interlock_store::USER_KEYS_FROM && bytes[0].is_ascii_uppercase(), "{key:?}");
+    }
+}
+
+#[test]
+fn bytes_are_ordered_as_times_numbers_and_names_are() {
+    let (sessions, incarnations) = run(minted());
+    let mut draw = Draw(42);
+    for _ in 0..20_000 {
+        let (a, b) = (draw.key(&sessions, &incarnations), draw.key(&sessions, &incarnations));
+        let wanted = match (&a, &b) {
+            (Key::Due(a, x), Key::Due(b, y)) => (a, x).cmp(&(b, y)),
+            (Key::Timer(a, x, s), Key::Timer(b, y, t)) => (a, x, s).cmp(&(b, y, t)),
+            (Key::Open(a, x), Key::Open(b, y)) => (a, x).cmp(&(b, y)),
+            (Key::Expiry(a, x, s), Key::Expiry(b, y, t)) => (a, x, s).cmp(&(b, y, t)),
+            (Key::Inbox(a, x), Key::Inbox(b, y)) => (a, x).cmp(&(b, y)),
+            (Key::Head(a), Key::Head(b)) => a.cmp(b),
+            (Key::Dedup(a, x), Key::Dedup(b, y)) => (a, x).cmp(&(b, y)),
+            // Newest first, within an entity.
+            (Key::History(a, x, s), Key::History(b, y, t)) => a.cmp(b).then((y, t).cmp(&(x, s))),
+            (Key::Head(a), Key::History(b, ..)) | (Key::Part(a, _), Key::Dedup(b, _)) => {
+                a.cmp(b).then(std::cmp::Ordering::Less)
+            }
+            _ => continue,
+        };
+        assert_eq!(encode(&a).cmp(&encode(&b)), wanted, "{a:?} and {b:?}");
+    }
+}
+
+#[test]
+fn a_run_of_keys_holds_exactly_its_own() {
+    let (sessions, incarnations) = run(minted());
+    let mut draw = Draw(7);
+    let keys: Vec<Key> = (0..700).map(|_| draw.key(&sessions, &incarnations)).collect();
+    let inside = |(from, to): &(Vec<u8>, Vec<u8>), key: &Key| {
+        let bytes = encode(key);
+        *from <= bytes && bytes < *to
+    };
+    for key in &keys {
+        let id = match key {
+            Key::Head(id) | Key::Inbox(id, _) | Key::History(id, ..) => id.clone(),
+            _ => continue,
+        };
+        let (session, incarnation) = (sessions[1], incarnations[1]);
+        let until = StoreTime(draw.number());
+        let newest = draw.number();
+        let runs = [
+            range(&Span::Inbox(id.clone())),
+            range(&Span::Open(session)),
+            range(&Span::Expired(until)),
+            range(&Span::Sessions),
+            range(&Span::History(id.clone(), incarnation, newest)),
+            histories(&id),
+            entities(Some(&id.machine)),
+        ];
+        for other in &keys {
+            let belongs = [
+                matches!(other, Key::Inbox(of, _) if *of == id),
+                matches!(other, Key::Open(of, _) if *of == session),
+                matches!(other, Key::Expiry(due, ..) if *due <= until && until.0 < u64::MAX),
+                matches!(other, Key::Session(_)),
+                matches!(other, Key::History(of, i, n) if *of == id && *i == incarnation && *n <= newest),
+                matches!(other, Key::History(of, ..) if *of == id),
+                crate::views::entity_of(other.clone()).is_some_and(|of| of.machine == id.machine)
+                    && !matches!(other, Key::Due(..) | Key::Timer(..) | Key::Open(..)),
+            ];
+            for (nth, (run, belongs)) in runs.iter().zip(belongs).enumerate() {
+                if nth == 2 && until.0 == u64::MAX {
+                    continue;
+                }
+                assert_eq!(inside(run, other), belongs, "run {nth} of {key:?}: {other:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_key_is_refused_and_not_guessed() {
+    let texts: [&[u8]; 7] =
+        [b"", b"Z", b"M", b"Mab", b"Mab\x00\x02", b"D\x00\x00\x00\x00\x00\x00\x00\x01", b"MAB\x00\x01"];
+    for bytes in texts {
+        assert!(decode(bytes).is_err(), "{bytes:02x?}");
+    }
+    let mut long = encode(&Key::Secret);
+    long.push(0);
+    assert!(decode(&long).is_err());
+}
