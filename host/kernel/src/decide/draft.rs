@@ -259,7 +259,8 @@ impl<'a> Draft<'a> {
                 Moment::Staying => {
                     there.step.is_some() == state.step.is_some()
                         && self.head.timers.iter().all(|timer| there.after.iter().any(|spec| spec.name == timer.name))
-                        && theorems::live_entity_has_a_wake_cause(&self.head, &next.machine)
+                        // A step is woken by its attempts; a wait by what its machine says.
+                        && (state.step.is_some() || theorems::live_entity_has_a_wake_cause(&self.head, &next.machine))
                 }
             })
     }

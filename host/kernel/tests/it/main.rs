@@ -6,15 +6,15 @@
 // mod audit;
 mod build;
 mod codes;
-// mod dedup;
-// mod deploy;
+mod dedup;
+mod deploy;
 mod desired;
 // mod docs;
 mod flagship;
 // mod format;
 // mod guards;
 // mod interleavings;
-// mod lifecycle;
+mod lifecycle;
 // mod limits;
 // mod mutations;
 mod retries;

@@ -87,6 +87,8 @@ pub(crate) struct World {
     pub(crate) mismatches: u32,
     /// Decisions of the last job.
     pub(crate) decisions: u32,
+    /// Set while a long history is made, which would be folded over and over.
+    pub(crate) unchecked: bool,
     token: u64,
     transcript: String,
 }
@@ -107,6 +109,7 @@ impl World {
             wrote: BTreeMap::new(),
             mismatches: 0,
             decisions: 0,
+            unchecked: false,
             token: 0,
             transcript: String::new(),
         }
@@ -163,7 +166,9 @@ impl World {
             let outcome = self.commit(decision);
             first.get_or_insert(outcome);
         }
-        self.check(&title);
+        if !self.unchecked {
+            self.check(&title);
+        }
         let outcome = first.unwrap();
         self.transcript.push_str(&show::job(self, &title, &outcome));
         outcome
