@@ -205,12 +205,14 @@ fn a_sweep_is_bounded_and_says_that_there_is_more() {
 #[test]
 fn facts_beyond_their_bound_are_only_counted() {
     let (mut world, id) = idle();
+    world.unchecked = true;
     for number in 0..FACTS_MAX + 50 {
         assert_eq!(world.deliver(&id, event("stop", &format!("s{number}"))).unwrap_err().code, Code::NotAllowed);
     }
     let head = world.head(&id);
     assert_eq!(head.facts[&FactKind::NotAllowed], FACTS_MAX + 50);
     assert_eq!(head.history.last, 1 + u64::from(FACTS_MAX));
+    world.unchecked = false;
     world.send(&id, "note", "n1"); // and the history still folds
 }
 
@@ -223,10 +225,12 @@ fn a_fenced_zombie_that_never_stops_fills_no_disk() {
     world.send(&id, "go", "g1");
     let zombie = world.claim(&id);
     world.go(&id, "a");
+    world.unchecked = true;
     for _ in 0..FACTS_MAX + 50 {
         let verb = Verb::Transition(zombie.clone(), "a".parse().unwrap(), Box::default());
         assert_eq!(world.code(verb), Code::Fenced);
     }
     assert_eq!(world.head(&id).facts[&FactKind::Fenced], FACTS_MAX + 50);
+    world.check("fenced");
     assert_eq!(world.history(&id, &world.head(&id)).len(), 3 + FACTS_MAX as usize);
 }

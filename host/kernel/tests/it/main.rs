@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by stopping")]
 
-// mod audit;
+mod audit;
 mod build;
 mod codes;
 mod dedup;
@@ -15,11 +15,11 @@ mod flagship;
 // mod guards;
 // mod interleavings;
 mod lifecycle;
-// mod limits;
+mod limits;
 // mod mutations;
 mod retries;
 mod semantics;
 mod show;
 mod timers;
-// mod twice;
+mod twice;
 mod world;
