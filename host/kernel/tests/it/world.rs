@@ -6,7 +6,7 @@ use interlock_kernel::command::{Change, Command, Create, Deploy, Outcome, Verb};
 use interlock_kernel::doc::{Digest, Doc};
 use interlock_kernel::ids::{EntityId, MachineName, Principal};
 use interlock_kernel::limits::INBOX_MAX;
-use interlock_kernel::machine::StateKind;
+use interlock_kernel::machine::{Machine, Revision, StateKind};
 use interlock_kernel::record::{
     Answer, AnswerKind, Condition, Dedup, Entry, Expires, Failure, Head, Key, Part, Record,
 };
@@ -282,7 +282,7 @@ impl World {
         self.find_head(entity).unwrap_or_else(|| panic!("no {entity}"))
     }
 
-    pub(crate) fn machine(&self, entity: &EntityId, revision: u64) -> Arc<interlock_kernel::machine::Machine> {
+    pub(crate) fn machine(&self, entity: &EntityId, revision: u64) -> Arc<Machine> {
         let key = Key::Revision(entity.machine.clone(), revision);
         let Some(Record::Revision(revision)) = self.records.get(&key).unwrap() else { panic!("{key:?}") };
         revision.machine.clone()
@@ -356,8 +356,7 @@ impl World {
 
     pub(crate) fn deploy(&mut self, machine: Mc) -> u64 {
         let machine = Arc::new(machine.0);
-        let digest = Digest::of(&[format!("{machine:?}").as_bytes()]);
-        let deploy = Deploy { machine, digest, component: None, source: String::new() };
+        let deploy = Deploy { digest: digest(&machine), machine, component: None, source: String::new() };
         match self.ok(Verb::Deploy(Box::new(deploy))) {
             Outcome::Deployed { revision, .. } => revision,
             other => panic!("{other:?}"),
@@ -458,6 +457,22 @@ impl World {
     pub(crate) fn at(&self, entity: &EntityId) -> String {
         self.find_head(entity).map_or("absent".to_owned(), |head| show::head(&head))
     }
+}
+
+/// Of a definition's stored bytes.
+fn digest(machine: &Arc<Machine>) -> Digest {
+    let revision = Revision {
+        number: 0,
+        digest: Digest([0; 32]),
+        component: None,
+        source: String::new(),
+        rollback_of: None,
+        deployed: WallTime(0),
+        by: Principal::host(),
+        machine: machine.clone(),
+    };
+    let key = Key::Revision(machine.name.clone(), 0);
+    Digest::of(&[&Record::Revision(Arc::new(revision)).encode(&key)])
 }
 
 pub(crate) fn failure(code: &str) -> Failure {
