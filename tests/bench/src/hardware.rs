@@ -1,0 +1,94 @@
+//! What the figures were measured on: a number without its machine says nothing.
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A processor, a file system, a compiler, a commit.
+#[derive(Debug, Serialize)]
+pub(crate) struct Hardware {
+    pub(crate) processor: String,
+    pub(crate) cores: usize,
+    pub(crate) memory_mib: u64,
+    pub(crate) kernel: String,
+    pub(crate) filesystem: String,
+    pub(crate) date: String,
+    pub(crate) rustc: String,
+    pub(crate) commit: String,
+}
+
+impl Hardware {
+    /// Of this machine, with files in `dir`.
+    ///
+    /// # Errors
+    /// If `dir` is in memory: a sync there costs nothing, and nothing measured with it means anything.
+    pub(crate) fn of(dir: &Path) -> Result<Self> {
+        let filesystem = filesystem(dir);
+        if ["tmpfs", "ramfs"].iter().any(|memory| filesystem.starts_with(memory)) {
+            bail!("{} is on {filesystem}, where a sync costs nothing: choose another with --dir", dir.display());
+        }
+        let changed = !ask("git", &["status", "--porcelain", "--untracked-files=no"]).unwrap_or_default().is_empty();
+        let commit = ask("git", &["rev-parse", "--short", "HEAD"]);
+        Ok(Self {
+            processor: field("/proc/cpuinfo", "model name"),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_mib: field("/proc/meminfo", "MemTotal").trim_end_matches(" kB").parse::<u64>().unwrap_or(0) / 1024,
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
+                .map_or_else(|_| unknown(), |text| text.trim().to_owned()),
+            filesystem,
+            date: ask("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]).unwrap_or_else(unknown),
+            rustc: ask("rustc", &["--version"]).unwrap_or_else(unknown),
+            commit: commit.map_or_else(
+                unknown,
+                |commit| {
+                    if changed { format!("{commit} with local changes") } else { commit }
+                },
+            ),
+        })
+    }
+}
+
+impl fmt::Display for Hardware {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}, {} cores, {} MiB, Linux {}", self.processor, self.cores, self.memory_mib, self.kernel)?;
+        writeln!(f, "files on {}", self.filesystem)?;
+        write!(f, "{}, commit {}, {}", self.rustc, self.commit, self.date)
+    }
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+/// The value of the first line `name: value` of a file.
+fn field(file: &str, name: &str) -> String {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let found = text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'));
+    found.map_or_else(unknown, |value| value.trim().to_owned())
+}
+
+/// Type and device of the file system that `dir` is on: the longest mount point above it.
+fn filesystem(dir: &Path) -> String {
+    let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let found = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (device, point, kind) = (words.next()?, words.next()?, words.next()?);
+        dir.starts_with(point).then(|| (point.len(), format!("{kind} ({device})")))
+    });
+    found.max_by_key(|(length, _)| *length).map_or_else(unknown, |(_, found)| found)
+}
+
+fn ask(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Resident memory of this process, in KiB.
+pub(crate) fn resident_kib() -> u64 {
+    let text = field("/proc/self/status", "VmRSS");
+    text.trim_end_matches(" kB").parse().unwrap_or(0)
+}
