@@ -10,8 +10,13 @@ use crate::rejection::Rejection;
 use crate::time::{StoreTime, WallTime};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
+
+mod codec;
+mod history;
+
+pub use codec::{Corrupt, RECORD_VERSION};
+pub use history::{BeginReason, Changed, Entry, FactKind, What};
 
 /// Where a record stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -433,230 +438,6 @@ pub enum Expires {
     History(EntityId, #[serde(deserialize_with = "crate::number::incarnation")] Incarnation, u64, u64),
 }
 
-/// A kind of fact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum FactKind {
-    /// A write of an attempt that is not the open one.
-    Fenced,
-    /// An event for something past.
-    Late,
-    /// A principal that may not.
-    Denied,
-    /// An event that the state does not take.
-    NotAllowed,
-    /// A timer that fired twice or after its visit.
-    StaleTimer,
-    /// The reconciler repaired something.
-    Repaired,
-}
-
-/// One numbered entry per accepted command that touched the entity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// From 1, without gaps.
-    pub number: u64,
-    /// The entity's version after it.
-    #[serde(deserialize_with = "crate::number::version")]
-    pub version: Version,
-    /// What happened.
-    pub what: What,
-    /// The state before.
-    pub from: Name,
-    /// The state after.
-    pub to: Name,
-    /// The execution's number.
-    pub execution: Option<u64>,
-    /// The attempt's number in its visit.
-    pub attempt: Option<u32>,
-    /// The attempt's token.
-    #[serde(deserialize_with = "crate::number::optional_token")]
-    pub token: Option<FencingToken>,
-    /// Who.
-    pub by: Principal,
-    /// The revision that judged it.
-    pub revision: u64,
-    /// The event's id.
-    pub event: Option<EventId>,
-    /// Wall time.
-    pub wall: WallTime,
-    /// Store time.
-    pub store: StoreTime,
-    /// The previous entry's hash; zero for the first.
-    pub previous: Digest,
-    /// What changed of `desired`.
-    pub desired: Option<Changed>,
-    /// What changed of `data`.
-    pub data: Option<Changed>,
-    /// What changed of `outputs`.
-    pub outputs: Option<Changed>,
-}
-
-/// A document's change: its digest always, its text up to the inline bound.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
-    /// Digest of the new canonical text; none if the document is gone.
-    pub digest: Option<Digest>,
-    /// The text.
-    pub inline: Option<String>,
-}
-
-/// What an entry records.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum What {
-    /// It was created.
-    Created,
-    /// A client's event was taken.
-    Event(Name),
-    /// An event was put into the inbox.
-    Queued(Name),
-    /// A queued event was refused when its turn came.
-    Refused(Name, Box<Rejection>),
-    /// `desired` was written: its generation.
-    Applied(u64),
-    /// `desired-changed` was taken.
-    DesiredChanged,
-    /// A step's transition: the step.
-    Transition(Name),
-    /// A step's save: the step.
-    Saved(Name),
-    /// A timer fired.
-    Timer(Name),
-    /// An attempt began; why.
-    Begun(BeginReason),
-    /// An attempt ended without a transition; when the next begins, in ms, if one does.
-    Ended(Failure, Option<u64>),
-    /// A failure path was taken.
-    FailurePath(Failure),
-    /// Nothing is tried any more: code and reason.
-    Parked(String, String),
-    /// An operator had it tried again.
-    Unparked,
-    /// An operator ended it: the reason given.
-    Killed(String),
-    /// It was deleted.
-    Deleted,
-    /// Something that changed nothing.
-    Fact(FactKind, String),
-}
-
-/// Why an attempt begins apart from a transition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum BeginReason {
-    /// Its back-off is over.
-    Retry,
-    /// The one before was lost with its host.
-    LostWithHost,
-    /// The host had stopped in good order.
-    HostStopped,
-    /// An operator unparked it.
-    Unparked,
-}
-
-/// Bytes that are not the record their key says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Corrupt {
-    /// The kind of record expected.
-    pub expected: &'static str,
-    /// What is wrong.
-    pub got: String,
-}
-
-impl fmt::Display for Corrupt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected a {} record, got {}", self.expected, self.got)
-    }
-}
-
-impl std::error::Error for Corrupt {}
-
-/// The version of the record format this build writes; it reads this one and every earlier one.
-pub const RECORD_VERSION: u8 = 1;
-
-impl Key {
-    fn kind(&self) -> (u8, &'static str) {
-        match self {
-            Self::Machine(_) => (1, "machine"),
-            Self::Revision(..) => (2, "revision"),
-            Self::Head(_) => (3, "head"),
-            Self::Part(_, Part::Conditions) => (4, "conditions"),
-            Self::Part(..) => (5, "document"),
-            Self::Inbox(..) => (6, "queued event"),
-            Self::History(..) => (7, "history entry"),
-            Self::Dedup(..) => (8, "dedup"),
-            Self::Due(..) | Self::Timer(..) | Self::Open(..) => (9, "index mark"),
-            Self::Session(_) => (10, "session"),
-            Self::Expiry(..) => (11, "expiry"),
-            Self::Secret => (12, "secret"),
-        }
-    }
-}
-
-impl Record {
-    /// The bytes: kind, format version, postcard.
-    #[must_use]
-    pub fn encode(&self, key: &Key) -> Vec<u8> {
-        let start = vec![key.kind().0, RECORD_VERSION];
-        let bytes = match self {
-            Self::Machine(record) => postcard::to_extend(record, start),
-            Self::Revision(record) => postcard::to_extend(record, start),
-            Self::Head(record) => postcard::to_extend(record, start),
-            Self::Doc(record) => postcard::to_extend(record, start),
-            Self::Conditions(record) => postcard::to_extend(record, start),
-            Self::Queued(record) => postcard::to_extend(record, start),
-            Self::Entry(record) => postcard::to_extend(record, start),
-            Self::Dedup(record) => postcard::to_extend(record, start),
-            Self::Mark => Ok(start),
-            Self::Session(record) => postcard::to_extend(record, start),
-            Self::Expires(record) => postcard::to_extend(record, start),
-            Self::Secret(record) => postcard::to_extend(record, start),
-        };
-        // Records hold no map with unknown length and no float that postcard could refuse.
-        bytes.unwrap_or_else(|never| unreachable!("a record always encodes: {never}"))
-    }
-
-    /// The record that `key` says stands in these bytes.
-    ///
-    /// # Errors
-    /// [`Corrupt`] with the kind that was expected.
-    pub fn decode(key: &Key, bytes: &[u8]) -> Result<Self, Corrupt> {
-        let (kind, expected) = key.kind();
-        let bad = |got: String| Corrupt { expected, got };
-        let body = match bytes {
-            [found, 1..=RECORD_VERSION, body @ ..] if *found == kind => body,
-            [found, version, ..] => {
-                return Err(bad(format!(
-                    "kind {found}, format {version} (this build reads kind {kind} up to format {RECORD_VERSION})"
-                )));
-            }
-            short => return Err(bad(format!("{} bytes", short.len()))),
-        };
-        let record: Result<Self, String> = match key {
-            Key::Machine(_) => whole(body).map(Self::Machine),
-            Key::Revision(..) => whole(body).map(Self::Revision),
-            Key::Head(_) => whole(body).map(Self::Head),
-            Key::Part(_, Part::Conditions) => whole(body).map(Self::Conditions),
-            Key::Part(..) => whole(body).map(Self::Doc),
-            Key::Inbox(..) => whole(body).map(Self::Queued),
-            Key::History(..) => whole(body).map(Self::Entry),
-            Key::Dedup(..) => whole(body).map(Self::Dedup),
-            Key::Due(..) | Key::Timer(..) | Key::Open(..) => whole(body).map(|()| Self::Mark),
-            Key::Session(_) => whole(body).map(Self::Session),
-            Key::Expiry(..) => whole(body).map(Self::Expires),
-            Key::Secret => whole(body).map(Self::Secret),
-        };
-        record.map_err(bad)
-    }
-}
-
-/// All of the bytes: what is left over is not this record.
-fn whole<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, String> {
-    match postcard::take_from_bytes(body) {
-        Ok((record, [])) => Ok(record),
-        Ok((_, rest)) => Err(format!("{} bytes too many", rest.len())),
-        Err(why) => Err(why.to_string()),
-    }
-}
-
 impl Park {
     /// The code of a head that contradicts itself: only an operator's kill or delete moves it.
     pub const INCONSISTENT: &'static str = "inconsistent";
@@ -701,13 +482,5 @@ impl Dedup {
     #[must_use]
     pub fn remembers(&self, now: StoreTime) -> bool {
         self.until > now || self.answer.kind == AnswerKind::Queued
-    }
-}
-
-impl Entry {
-    /// The hash that the next entry carries as `previous`.
-    #[must_use]
-    pub fn hash(&self, key: &Key) -> Digest {
-        Digest::of(&[&Record::Entry(Box::new(self.clone())).encode(key)])
     }
 }

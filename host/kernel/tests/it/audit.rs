@@ -17,7 +17,7 @@ fn found(world: &World, id: &EntityId) -> Vec<Key> {
         Key::Due(_, of) | Key::Timer(_, of, _) | Key::Open(_, of) => of == id,
         _ => false,
     };
-    world.records.0.keys().filter(|key| names(key)).cloned().collect()
+    world.records.keys().filter(|key| names(key)).cloned().collect()
 }
 
 fn audit(world: &mut World, id: &EntityId, abandoned: Option<FencingToken>) -> Vec<String> {
@@ -32,8 +32,7 @@ fn plant(world: &mut World, id: &EntityId, change: impl FnOnce(&mut Head)) {
     let mut head = world.head(id);
     change(&mut head);
     let key = Key::Head(id.clone());
-    let bytes = Record::Head(Box::new(head)).encode(&key);
-    world.records.0.insert(key, bytes);
+    world.records.put(&key, &Record::Head(Box::new(head)));
 }
 
 #[test]
@@ -48,11 +47,11 @@ fn a_sound_entity_is_not_touched() {
 fn s25_missing_index_entries_are_put_back() {
     let (mut world, id) = working();
     let session = world.head(&id).lock.unwrap().attempt.unwrap().session;
-    world.records.0.remove(&Key::Open(session, id.clone()));
+    world.records.remove(&Key::Open(session, id.clone()));
     assert_eq!(audit(&mut world, &id, None).len(), 1);
     assert_eq!(audit(&mut world, &id, None).len(), 0);
     world.fail(&id, "slow");
-    world.records.0.remove(&Key::Due(world.head(&id).due.unwrap(), id.clone()));
+    world.records.remove(&Key::Due(world.head(&id).due.unwrap(), id.clone()));
     assert_eq!(audit(&mut world, &id, None).len(), 1);
     assert_eq!(world.head(&id).facts[&FactKind::Repaired], 2);
 }
@@ -66,13 +65,13 @@ fn s25_index_entries_without_cause_are_removed() {
         Key::Open(world.open(), id.clone()),
     ];
     for key in &extra {
-        world.records.0.insert(key.clone(), Record::Mark.encode(key));
+        world.records.put(key, &Record::Mark);
     }
     assert_eq!(audit(&mut world, &id, None).len(), 3);
     assert!(matches!(world.last_entry(&id).what, interlock_kernel::record::What::Fact(FactKind::Repaired, _)));
     let nobody = entity("job/nobody");
     let key = Key::Due(StoreTime(5), nobody.clone());
-    world.records.0.insert(key.clone(), Record::Mark.encode(&key));
+    world.records.put(&key, &Record::Mark);
     assert_eq!(audit(&mut world, &nobody, None).len(), 1);
     assert_eq!(audit(&mut world, &nobody, None).len(), 0);
 }

@@ -19,7 +19,7 @@ fn again(world: &mut World, id: &EntityId, sent: Event) -> (Answer, bool) {
 }
 
 fn kept(world: &World, wanted: fn(&Key) -> bool) -> usize {
-    world.records.0.keys().filter(|key| wanted(key)).count()
+    world.records.keys().filter(|key| wanted(key)).count()
 }
 
 #[test]

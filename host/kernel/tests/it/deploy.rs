@@ -142,6 +142,9 @@ fn a_pinned_entity_keeps_the_revision_it_began_with() {
 /// Where an entity stands when an incompatible revision comes.
 type Stand = fn() -> (World, EntityId);
 
+/// Why it does not go on there, where it stands, and the revision that comes.
+type Incompatible = (&'static str, Stand, fn(&mut World) -> Mc);
+
 fn at_rest() -> (World, EntityId) {
     World::of(job(), "job/a")
 }
@@ -183,7 +186,7 @@ fn is_text(value: &serde_json::Value) -> bool {
 
 #[test]
 fn what_does_not_go_on_there_is_not_adopted() {
-    let table: [(&str, Stand, fn(&mut World) -> Mc); 11] = [
+    let table: [Incompatible; 11] = [
         ("the state is gone", waiting, |_| changed(|machine| drop(machine.states.remove(&name("waiting"))))),
         ("its kind is another", waiting, |_| changed(|machine| state(machine, "waiting").kind = rest_kind())),
         ("its step is gone", backing_off, |_| {

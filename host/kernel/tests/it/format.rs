@@ -66,7 +66,7 @@ fn records_of_format_1_have_these_bytes() {
     let world = rich();
     let mut golden = String::new();
     let mut kinds = BTreeMap::new();
-    for (key, bytes) in &world.records.0 {
+    for (key, bytes) in world.records.bytes() {
         assert_eq!(bytes[1], RECORD_VERSION);
         kinds.insert(kind(key), bytes[0]);
         let hex = bytes.iter().fold(String::new(), |mut hex, byte| {
@@ -84,7 +84,7 @@ fn records_of_format_1_have_these_bytes() {
 #[test]
 fn bytes_that_are_not_the_record_are_refused_by_name() {
     let world = rich();
-    for (key, bytes) in &world.records.0 {
+    for (key, bytes) in world.records.bytes() {
         let decode = |bytes: &[u8]| Record::decode(key, bytes);
         assert!(decode(bytes).is_ok());
         let error = |bytes: &[u8]| decode(bytes).unwrap_err().to_string();

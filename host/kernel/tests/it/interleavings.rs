@@ -5,6 +5,7 @@ use crate::build::{Mc, create, doc, event, machine, name, rest, stay, step, to, 
 use crate::world::{World, failure};
 use interlock_kernel::command::{Change, Create, OnExisting, Outcome, Verb};
 use interlock_kernel::ids::{EntityId, Principal};
+use interlock_kernel::record::{Head, Key, Record, What};
 use interlock_kernel::rejection::Code;
 use interlock_kernel::time::WallTime;
 use interlock_kernel::view::Claim;
@@ -61,7 +62,9 @@ const ACTS: [Act; 15] = [
     ("fail", |scene| scene.step(|claim| Verb::End(claim, failure("slow")))),
     ("zombie", |scene| scene.zombie()),
     ("tick", |scene| scene.tick()),
-    ("crash", |scene| drop(scene.world.open())),
+    ("crash", |scene| {
+        scene.world.open();
+    }),
     ("recover", |scene| scene.world.recover()),
     ("kill", |scene| scene.run(Verb::Kill { entity: scene.id.clone(), reason: String::new() })),
     ("apply", |scene| {
@@ -78,7 +81,8 @@ const ACTS: [Act; 15] = [
 
 impl Scene {
     fn new() -> Self {
-        let (world, id) = World::of(counter(), "job/a");
+        let (mut world, id) = World::of(counter(), "job/a");
+        world.silent = true;
         Self { world, id, claims: Vec::new(), creations: 1 }
     }
 
@@ -114,7 +118,7 @@ impl Scene {
             assert!(!matches!(&answered, Err(refused) if refused.code == Code::Fenced), "{answered:?}");
         } else {
             assert_eq!(answered.unwrap_err().code, Code::Fenced);
-            let kept = |head: &interlock_kernel::record::Head| (head.version, head.lock.clone(), head.state.clone());
+            let kept = |head: &Head| (head.version, head.lock.clone(), head.state.clone());
             assert_eq!(before.as_ref().map(kept), after.as_ref().map(kept));
         }
     }
@@ -139,24 +143,20 @@ impl Scene {
     }
 
     fn check(&mut self) {
-        if let Some(start) = self.world.starts.get(&self.id) {
-            if self.claims.last().is_none_or(|last| last.token != start.claim.token) {
-                self.claims.push(start.claim.clone());
-            }
+        if let Some(start) = self.world.starts.get(&self.id)
+            && self.claims.last().is_none_or(|last| last.token != start.claim.token)
+        {
+            self.claims.push(start.claim.clone());
         }
         assert!(self.claims.is_sorted_by(|one, two| one.token < two.token), "tokens only grow");
-        let open = self.world.records.0.keys().filter(|key| matches!(key, interlock_kernel::record::Key::Open(..)));
+        let open = self.world.records.keys().filter(|key| matches!(key, Key::Open(..)));
         assert!(open.count() <= 1, "one lock, one open attempt");
         // Each event id has at most one effect, over every incarnation.
-        let history = self.world.records.0.iter().filter_map(|(key, bytes)| {
-            match interlock_kernel::record::Record::decode(key, bytes) {
-                Ok(interlock_kernel::record::Record::Entry(entry)) => Some(*entry),
-                _ => None,
-            }
-        });
         let mut taken = std::collections::BTreeSet::new();
-        for entry in history {
-            if let (interlock_kernel::record::What::Event(_), Some(event)) = (&entry.what, entry.event) {
+        for (_, record) in self.world.records.iter() {
+            if let Record::Entry(entry) = record
+                && let (What::Event(_), Some(event)) = (&entry.what, &entry.event)
+            {
                 assert!(taken.insert(event.clone()), "{event} was taken twice");
             }
         }

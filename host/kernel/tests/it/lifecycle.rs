@@ -168,7 +168,7 @@ fn history_of_a_deleted_entity_goes_after_its_retention() {
     world.pass(1);
     while matches!(world.ok(Verb::Sweep), Outcome::Swept { more: true, .. }) {}
     assert_eq!(world.history(&id, &head).len(), 0);
-    assert!(!world.records.0.keys().any(|key| matches!(key, Key::Expiry(..))));
+    assert!(!world.records.keys().any(|key| matches!(key, Key::Expiry(..))));
 }
 
 #[test]

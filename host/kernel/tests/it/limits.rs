@@ -227,7 +227,7 @@ fn the_largest_records_fit_the_stores_value_limit() {
     world.save(&id, Change { data: data.clone(), outputs: data, conditions: all, ..Change::default() }).unwrap();
     let payload = Some(of_bytes(DOCUMENT_BYTES_MAX));
     world.deliver(&id, Event { payload, ..event("later", &"e".repeat(EVENT_ID_BYTES_MAX)) }).unwrap();
-    for (key, bytes) in &world.records.0 {
+    for (key, bytes) in world.records.bytes() {
         assert!(bytes.len() <= VALUE_BYTES_MAX, "{key:?}: {} bytes", bytes.len());
     }
 }

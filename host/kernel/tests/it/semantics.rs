@@ -219,7 +219,6 @@ fn s14_deleting_twice_is_not_found_and_only_history_and_dedup_stay() {
     use interlock_kernel::record::Key;
     let of = world
         .records
-        .0
         .keys()
         .filter(|key| !matches!(key, Key::Machine(_) | Key::Revision(..) | Key::Session(_) | Key::Secret));
     assert!(of.clone().all(|key| matches!(key, Key::History(..) | Key::Dedup(..) | Key::Expiry(..))));

@@ -154,7 +154,7 @@ fn recreating_at_the_same_instant_keeps_one_timer_of_each_name() {
     let (mut world, id) = World::of(bells(), "job/a");
     let create = Create { on_existing: OnExisting::Recreate, ..create("job/a") };
     world.create(create).unwrap();
-    let timers: Vec<_> = world.records.0.keys().filter(|key| matches!(key, Key::Timer(..))).collect();
+    let timers: Vec<_> = world.records.keys().filter(|key| matches!(key, Key::Timer(..))).collect();
     assert_eq!(timers.len(), 1);
     world.fire(&id, "nap");
     assert_eq!(world.head(&id).version.get(), 2);

@@ -1,0 +1,111 @@
+//! Records as bytes: kind, format version, postcard. A store written by an earlier build is read by
+//! this one.
+
+use super::{Key, Part, Record};
+use serde::Deserialize;
+use std::fmt;
+
+/// Bytes that are not the record their key says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corrupt {
+    /// The kind of record expected.
+    pub expected: &'static str,
+    /// What is wrong.
+    pub got: String,
+}
+
+impl fmt::Display for Corrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected a {} record, got {}", self.expected, self.got)
+    }
+}
+
+impl std::error::Error for Corrupt {}
+
+/// The version of the record format this build writes; it reads this one and every earlier one.
+pub const RECORD_VERSION: u8 = 1;
+
+impl Key {
+    fn kind(&self) -> (u8, &'static str) {
+        match self {
+            Self::Machine(_) => (1, "machine"),
+            Self::Revision(..) => (2, "revision"),
+            Self::Head(_) => (3, "head"),
+            Self::Part(_, Part::Conditions) => (4, "conditions"),
+            Self::Part(..) => (5, "document"),
+            Self::Inbox(..) => (6, "queued event"),
+            Self::History(..) => (7, "history entry"),
+            Self::Dedup(..) => (8, "dedup"),
+            Self::Due(..) | Self::Timer(..) | Self::Open(..) => (9, "index mark"),
+            Self::Session(_) => (10, "session"),
+            Self::Expiry(..) => (11, "expiry"),
+            Self::Secret => (12, "secret"),
+        }
+    }
+}
+
+impl Record {
+    /// The bytes: kind, format version, postcard.
+    #[must_use]
+    pub fn encode(&self, key: &Key) -> Vec<u8> {
+        let start = vec![key.kind().0, RECORD_VERSION];
+        let bytes = match self {
+            Self::Machine(record) => postcard::to_extend(record, start),
+            Self::Revision(record) => postcard::to_extend(record, start),
+            Self::Head(record) => postcard::to_extend(record, start),
+            Self::Doc(record) => postcard::to_extend(record, start),
+            Self::Conditions(record) => postcard::to_extend(record, start),
+            Self::Queued(record) => postcard::to_extend(record, start),
+            Self::Entry(record) => postcard::to_extend(record, start),
+            Self::Dedup(record) => postcard::to_extend(record, start),
+            Self::Mark => Ok(start),
+            Self::Session(record) => postcard::to_extend(record, start),
+            Self::Expires(record) => postcard::to_extend(record, start),
+            Self::Secret(record) => postcard::to_extend(record, start),
+        };
+        // Records hold no map with unknown length and no float that postcard could refuse.
+        bytes.unwrap_or_else(|never| unreachable!("a record always encodes: {never}"))
+    }
+
+    /// The record that `key` says stands in these bytes.
+    ///
+    /// # Errors
+    /// [`Corrupt`] with the kind that was expected.
+    pub fn decode(key: &Key, bytes: &[u8]) -> Result<Self, Corrupt> {
+        let (kind, expected) = key.kind();
+        let bad = |got: String| Corrupt { expected, got };
+        let body = match bytes {
+            [found, 1..=RECORD_VERSION, body @ ..] if *found == kind => body,
+            [found, version, ..] => {
+                return Err(bad(format!(
+                    "kind {found}, format {version} (this build reads kind {kind} up to format {RECORD_VERSION})"
+                )));
+            }
+            short => return Err(bad(format!("{} bytes", short.len()))),
+        };
+        let record: Result<Self, String> = match key {
+            Key::Machine(_) => whole(body).map(Self::Machine),
+            Key::Revision(..) => whole(body).map(Self::Revision),
+            Key::Head(_) => whole(body).map(Self::Head),
+            Key::Part(_, Part::Conditions) => whole(body).map(Self::Conditions),
+            Key::Part(..) => whole(body).map(Self::Doc),
+            Key::Inbox(..) => whole(body).map(Self::Queued),
+            Key::History(..) => whole(body).map(Self::Entry),
+            Key::Dedup(..) => whole(body).map(Self::Dedup),
+            Key::Due(..) | Key::Timer(..) | Key::Open(..) => whole(body).map(|()| Self::Mark),
+            Key::Session(_) => whole(body).map(Self::Session),
+            Key::Expiry(..) => whole(body).map(Self::Expires),
+            Key::Secret => whole(body).map(Self::Secret),
+        };
+        record.map_err(bad)
+    }
+}
+
+/// All of the bytes: what is left over is not this record.
+fn whole<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, String> {
+    match postcard::take_from_bytes(body) {
+        Ok((record, [])) => Ok(record),
+        Ok((_, rest)) => Err(format!("{} bytes too many", rest.len())),
+        Err(why) => Err(why.to_string()),
+    }
+}
