@@ -32,7 +32,7 @@ pub const CONDITIONS_MAX: usize = 32;
 pub const CONDITION_BYTES_MAX: usize = 1024;
 /// Mutations in one change.
 pub const MUTATIONS_MAX: usize = 64;
-/// Elements of an array that `append` may reach when it names no bound of its own.
+/// Elements of an array that `append` keeps at most, and keeps when it names no bound of its own.
 pub const APPEND_MAX: usize = 1_000;
 /// Refused calls in one attempt; the next call traps.
 pub const REFUSALS_MAX: u32 = 16;

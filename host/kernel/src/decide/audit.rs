@@ -8,7 +8,7 @@ use crate::ids::EntityId;
 use crate::number::FencingToken;
 use crate::record::{FactKind, Key, Park, Record};
 use crate::theorems;
-use crate::view::{Decision, Stop};
+use crate::view::{Decision, Stop, Wake};
 
 /// Compares an entity with the index entries found for it, and repairs.
 pub(super) fn audit(
@@ -61,6 +61,7 @@ fn set_aside(draft: &mut Draft<'_>, reason: String) {
         lock.retry = None;
         lock.limit = None;
     }
+    draft.wake.push(Wake::Settled(draft.id.clone()));
     draft.head.park = Some(Park { code: Park::INCONSISTENT.to_owned(), reason, since: draft.now().wall });
 }
 

@@ -69,6 +69,8 @@ pub(super) struct Draft<'a> {
     pub(super) mismatches: u32,
     expiries: u32,
     begun: bool,
+    /// A park decided while a visit was entered: its entry comes after the one that entered it.
+    pub(super) ran_away: Option<(String, String)>,
     /// The revision that judges: entering a visit may adopt a newer one afterwards.
     judged: u64,
 }
@@ -129,6 +131,7 @@ impl<'a> Draft<'a> {
             mismatches: 0,
             expiries: 0,
             begun: false,
+            ran_away: None,
         }
     }
 
@@ -423,6 +426,9 @@ impl<'a> Draft<'a> {
 
     /// The writes: documents, head, index.
     pub(super) fn finish(mut self, outcome: Outcome) -> Result<Decision, Stop> {
+        if let Some((code, reason)) = self.ran_away.take() {
+            self.record(What::Parked(code, reason), Tag::default());
+        }
         self.trim()?;
         self.look_at();
         if self.begun

@@ -261,6 +261,7 @@ impl Draft<'_> {
         if chain >= limits.transitions {
             let reason =
                 format!("{chain} transitions in a row without a wait (limits.transitions = {})", limits.transitions);
+            self.ran_away = Some(("runaway".to_owned(), reason.clone()));
             self.head.park = Some(Park { code: "runaway".to_owned(), reason, since: now.wall });
             self.wake.push(Wake::Settled(self.id.clone()));
             return;

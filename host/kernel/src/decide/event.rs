@@ -12,7 +12,7 @@ use crate::record::{
     Answer, AnswerKind, Cause, CauseKind, Dedup, Expect, Expires, FactKind, Key, Queued, Record, What,
 };
 use crate::rejection::{Code, Rejection};
-use crate::time::{Span, WallTime};
+use crate::time::{Span, StoreTime, WallTime};
 use crate::view::{Decision, Event, Schema, Stop};
 use serde_json::json;
 use std::cmp::Ordering;
@@ -318,11 +318,9 @@ pub(super) fn busy(draft: &Draft<'_>) -> Result<Rejection, Stop> {
         }
         (None, None, None, None) => ("waiting for an event".to_owned(), Some(state.idle_ms)),
     };
-    let deadline = head.deadline.map(|at| now.wall.plus(at.since(now.store)));
-    let until = match (deadline, timer.filter(|_| lock.attempt.is_none())) {
-        (Some(deadline), Some(timer)) => Some(deadline.min(timer)),
-        (deadline, timer) => deadline.or(timer),
-    };
+    let wall = |at: StoreTime| now.wall.plus(at.since(now.store));
+    let bounds = [head.deadline.map(wall), lock.limit.map(wall), timer.filter(|_| lock.attempt.is_none())];
+    let until = bounds.into_iter().flatten().min();
     let id = head.execution(&draft.id, lock.ordinal);
     let held = now.wall.since(lock.since);
     let got = format!("locked by {id} for {}, {}, {waits} (started by {})", Span(held), head.state, lock.started_by);

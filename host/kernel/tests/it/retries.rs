@@ -218,6 +218,7 @@ fn a_loop_without_a_wait_parks_as_runaway() {
     let head = world.head(&id);
     assert_eq!(head.park.unwrap().code, "runaway");
     assert!(head.lock.unwrap().attempt.is_none());
+    assert!(matches!(world.last_entry(&id).what, What::Parked(..)));
     assert!(world.wakes.iter().any(|wake| matches!(wake, Wake::Settled(_))));
     world.ok(Verb::Unpark(id.clone()));
     world.go(&id, "working");
@@ -243,6 +244,8 @@ fn the_execution_limit_parks_whatever_it_is_doing() {
     let (mut world, id) = World::of(job, "job/a");
     world.send(&id, "run", "r1");
     world.pass(3_000);
+    let busy = world.deliver(&id, event("run", "r2")).unwrap_err();
+    assert_eq!(busy.detail.unwrap().value()["until_ms"], world.wall + 2_000, "the longest it can take");
     world.go(&id, "working"); // the limit is the execution's, not the visit's
     let zombie = world.claim(&id);
     world.due(&id);
