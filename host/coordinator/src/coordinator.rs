@@ -283,9 +283,9 @@ impl Coordinator {
         let core = &self.core;
         core.refuse_new();
         core.dispatch().stop();
-        let _ = tokio::time::timeout(drain, idle(core)).await;
+        core.within(drain, idle(core)).await;
         core.dispatch().shut();
-        let _ = tokio::time::timeout(LAST_WORDS, idle(core)).await;
+        core.within(LAST_WORDS, idle(core)).await;
         let closed = core.submit(Command { by: Principal::host(), verb: Verb::CloseSession }).await;
         core.stop_tasks();
         let tasks = std::mem::take(&mut *self.lock());

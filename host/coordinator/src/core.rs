@@ -15,6 +15,7 @@ use interlock_kernel::time::Session;
 use interlock_kernel::view::Wake;
 use interlock_manifest::RuleBook;
 use interlock_store::{Store, StoreError};
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -138,10 +139,19 @@ impl Core {
         let _ = stopping.wait_for(|stopping| *stopping).await;
     }
 
-    /// Completes after `ms` of store time.
+    /// Completes after `ms`, by the clock that the store was opened with.
     pub(crate) async fn pause(&self, ms: u64) {
-        let until = self.store.now().store_ms.saturating_add(ms);
-        self.store.sleep_until_store(until).await;
+        let clock = self.store.clock();
+        clock.sleep_until(clock.monotonic().saturating_add(Duration::from_millis(ms))).await;
+    }
+
+    /// Waits for something, but no longer than this; by the same clock.
+    pub(crate) async fn within(&self, limit: Duration, wait: impl Future<Output = ()>) {
+        let clock = self.store.clock();
+        tokio::select! {
+            () = wait => {}
+            () = clock.sleep_until(clock.monotonic().saturating_add(limit)) => {}
+        }
     }
 
     /// Looks at what a durable decision asks to look at.
@@ -199,7 +209,7 @@ impl Core {
             }
             tokio::select! {
                 () = self.stopped() => return None,
-                () = tokio::time::sleep(Duration::from_millis(pause)) => {}
+                () = self.pause(pause) => {}
             }
             pause = pause.saturating_mul(2).min(INSIST_MS_MAX);
         }

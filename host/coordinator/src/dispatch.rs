@@ -360,7 +360,12 @@ impl Core {
 
     /// An attempt is out of its executor's hands: its slot goes to the next one.
     pub(crate) fn release(self: &Arc<Self>, run: &Arc<Running>) {
-        self.dispatch().lock().running.remove(&run.start.claim.token.get());
+        let running = {
+            let mut table = self.dispatch().lock();
+            table.running.remove(&run.start.claim.token.get());
+            table.running.len()
+        };
+        self.store().expect_company(running);
         self.next();
     }
 

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 /// The first and the longest pause before a task is begun again.
-const PAUSE: Duration = Duration::from_millis(100);
-const PAUSE_MAX: Duration = Duration::from_secs(10);
+const PAUSE_MS: u64 = 100;
+const PAUSE_MS_MAX: u64 = 10_000;
 
 /// Deaths in a row after which a task counts as failing.
 const FAILING: u32 = 3;
@@ -59,7 +58,7 @@ where
     let (core, counted) = (core.clone(), deaths.clone());
     let handle = core.runtime().clone().spawn(async move {
         loop {
-            let begun = Instant::now();
+            let begun = core.store().clock().monotonic();
             let mut task = core.runtime().spawn(body(core.clone()));
             let ended = tokio::select! {
                 ended = &mut task => ended,
@@ -74,14 +73,14 @@ where
                 return;
             }
             core.counters().panics.add(1);
-            if begun.elapsed() >= LIVED {
+            if core.store().clock().monotonic().saturating_sub(begun) >= LIVED {
                 counted.store(0, Ordering::Relaxed);
             }
             let deaths = counted.fetch_add(1, Ordering::Relaxed).saturating_add(1);
             tracing::error!(task = name, deaths, %error, "a background task panicked and is begun again");
-            let pause = PAUSE.saturating_mul(1 << deaths.min(10)).min(PAUSE_MAX);
+            let pause_ms = PAUSE_MS.saturating_mul(1 << deaths.min(10)).min(PAUSE_MS_MAX);
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = core.pause(pause_ms) => {}
                 () = core.stopped() => return,
             }
         }

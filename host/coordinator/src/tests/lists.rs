@@ -8,6 +8,7 @@ use crate::{Behind, Listing};
 use interlock_kernel::command::{Create, OnExisting, Verb};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn create(key: &str, zone: &str) -> interlock_kernel::command::Command {
     command(Verb::Create(Box::new(Create {
@@ -127,13 +128,13 @@ async fn dies(_: Arc<Core>) {
 #[test]
 fn a_background_task_that_keeps_dying_is_told_and_begun_again() {
     run(async {
-        tokio::time::pause();
         let world = World::new().await;
         let host = world.host();
         let task = supervise(host.core(), "dies", dies);
         assert!(!task.health().failing);
         while host.stats().panics < 5 {
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            world.clock.advance(Duration::from_secs(10));
+            rest().await;
         }
         assert!(task.health().failing);
         assert!(host.health().ready, "the host's own tasks live");
@@ -150,7 +151,7 @@ fn nobody_writes_once_the_host_stops() {
         let world = World::new().await;
         let host = world.host();
         accepted(host.submit(deploy(POOL, "one")).await);
-        accepted(host.stop(std::time::Duration::ZERO).await);
+        accepted(host.stop(Duration::ZERO).await);
         let refused = host.submit(create("a", "east")).await;
         assert!(refused.is_err_and(|error| error.is_retryable()));
         assert!(!host.health().ready);

@@ -349,7 +349,7 @@ fn a_graceful_stop_counts_nowhere() {
         create b
         send a resize {"size":2} id=e1
         send b resize {"size":2} id=e1
-        stop 1ms
+        stop 0ms
         boot
         show a
         show b
@@ -369,7 +369,7 @@ fn a_graceful_stop_counts_nowhere() {
             send b resize {"size":2} id=e1
                 accepted @i2.1 v2 planning
                 * pool/b attempt 1 token t2 runs plan in planning
-            stop 1ms
+            stop 0ms
                 stopped in good order
             boot
                 * pool/a attempt 2 token t3 runs plan in planning
