@@ -1,0 +1,150 @@
+//! Deploys over HTTP: while entities are locked, onto a revision they cannot follow, and refused as a whole.
+
+use crate::host::{Host, deployment, event, run};
+use crate::ledger::{adds_up, audit};
+use crate::machines::{COUNTED, DOOR};
+use anyhow::{Context as _, Result, ensure};
+use interlock_support::hostile_wat;
+use serde_json::{Value, json};
+use std::path::Path;
+
+#[test]
+fn a_deploy_while_locked_leaves_both_directions_of_the_lock_agreeing() -> Result<()> {
+    run(async {
+        let mut host = Host::start().await?;
+        host.api().deploy(DOOR, None).await?;
+        for key in ["a", "b"] {
+            host.api().create(&format!("door/{key}")).await?;
+        }
+        host.api().send("door/a", "e1", event("hold")).await?.done()?;
+        let before = host.api().entity("door/a").await?;
+        let next = DOOR.replace("porter", "janitor");
+        ensure!(host.api().deploy(&next, None).await?["revision"] == 2);
+        for boot in 0..2 {
+            let api = host.api();
+            let held = api.entity("door/a").await?;
+            ensure!(held["locked_by"] == before["locked_by"] && held["version"] == before["version"], "{held}");
+            let busy = api.send("door/a", "rival", event("hold")).await?.refused(409, "busy")?;
+            ensure!(busy["holder"]["execution"] == before["locked_by"], "boot {boot}: {busy}");
+            let listed = api.get("/v1/entities?state=held&machine=door").await?.done()?;
+            ensure!(listed["entities"].as_array().is_some_and(|found| found.len() == 1), "{listed}");
+            ensure!(listed["entities"][0]["locked_by"] == before["locked_by"], "{listed}");
+            ensure!(api.entity("door/b").await?["locked_by"].is_null());
+            host.crash().await?;
+        }
+        let freed = host.api().send("door/a", "e2", event("free")).await?.done()?;
+        ensure!(freed["execution"] == before["locked_by"], "{freed}");
+        let after = host.api().entity("door/a").await?;
+        ensure!(after["revision"] == 2 && after["owner"] == "janitor <janitor@example.com>");
+        adds_up(&after, &host.api().history("door/a").await?)?;
+        ensure!(host.api().counter("repaired").await? == 0);
+        host.stop().await?;
+        ensure!(audit(&host.data()).await? == 2);
+        Ok(())
+    })
+}
+
+#[test]
+fn an_entity_that_cannot_follow_a_revision_stays_and_is_named() -> Result<()> {
+    run(async {
+        let host = Host::start().await?;
+        let api = host.api();
+        api.deploy(DOOR, None).await?;
+        api.create("door/a").await?;
+        api.send("door/a", "e1", event("hold")).await?.done()?;
+        // A revision that has no such state any more.
+        let without = DOOR.replace("held", "kept");
+        ensure!(api.deploy(&without, None).await?["revision"] == 2);
+        let machine = api.get("/v1/machines/door").await?.done()?;
+        let behind = &machine["held_back"][0];
+        ensure!(behind["entity"] == "door/a" && behind["revision"] == 1 && behind["can_move"] == false, "{machine}");
+        ensure!(behind["why"].as_str().is_some_and(|why| why.contains("held")), "{behind}");
+        // It goes on by the revision it has, and follows once it can.
+        api.send("door/a", "e2", event("free")).await?.done()?;
+        api.send("door/a", "e3", event("hold")).await?.done()?;
+        let after = api.entity("door/a").await?;
+        ensure!(after["revision"] == 2 && after["state"] == "kept", "{after}");
+        let machine = api.get("/v1/machines/door").await?.done()?;
+        ensure!(machine["held_back"] == json!([]), "{machine}");
+        adds_up(&after, &api.history("door/a").await?)
+    })
+}
+
+/// Every file of a folder's subfolders, by name.
+fn files(data: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for folder in ["components", "compiled"] {
+        let folder = data.join(folder);
+        if folder.is_dir() {
+            for file in std::fs::read_dir(folder)? {
+                names.push(file?.file_name().to_string_lossy().into_owned());
+            }
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+#[test]
+fn a_component_that_does_not_fit_is_refused_with_every_reason_and_leaves_nothing() -> Result<()> {
+    run(async {
+        let host = Host::start().await?;
+        let api = host.api();
+        let before = files(&host.data())?;
+        let send = |manifest: &str, bytes: &[u8]| {
+            api.post("/v1/machines", json!({ "manifest": manifest, "component": interlock_daemon::base64::encode(bytes) }))
+        };
+        for (name, wanted) in [
+            ("wasi-http", vec!["wasi:http"]),
+            ("unknown-interfaces", vec!["interlock:step/root", "acme:bank/transfers"]),
+            ("unknown-function", vec!["interlock:step"]),
+            ("no-run", vec!["run"]),
+            ("other-run", vec!["run"]),
+            ("wasip1-module", vec!["wasi"]),
+        ] {
+            let problem = send(COUNTED, &hostile_wat(name)?).await?.refused(400, "invalid")?;
+            let findings = problem["findings"].as_array().context("findings")?;
+            let errors: Vec<_> = findings.iter().filter(|finding| finding["severity"] == "error").collect();
+            for word in wanted {
+                let named = |finding: &&&Value| finding.to_string().contains(word);
+                ensure!(errors.iter().find(named).is_some(), "{name}: {word} is not named: {problem}");
+            }
+            for finding in errors {
+                ensure!(finding["remedy"].as_str().is_some_and(|say| !say.is_empty()), "no remedy: {finding}");
+            }
+        }
+        // Both at once: a manifest with two mistakes and bytes that are no component.
+        let bad = COUNTED.replace("\"s5\"]", "\"s6\"]").replace("initial   = \"idle\"", "initial = \"idel\"");
+        let problem = send(&bad, b"not wasm").await?.refused(400, "invalid")?;
+        let findings = problem["findings"].as_array().context("findings")?;
+        let lines: Vec<_> = findings.iter().filter(|finding| finding["line"].is_u64()).collect();
+        ensure!(!lines.is_empty() && findings.len() > lines.len(), "{problem}");
+        ensure!(problem["findings"].to_string().contains("did you mean"), "{problem}");
+
+        ensure!(api.get("/v1/machines").await?.done()?["machines"] == json!([]));
+        ensure!(files(&host.data())? == before, "a refused deploy left {:?}", files(&host.data())?);
+        api.deploy(COUNTED, Some("noop")).await?;
+        // A bad second revision leaves the first as it was.
+        send(COUNTED, &hostile_wat("wasi-http")?).await?.refused(400, "invalid")?;
+        let machine = api.get("/v1/machines/counted").await?.done()?;
+        ensure!(machine["active"] == 1 && machine["revisions"].as_array().is_some_and(|all| all.len() == 1), "{machine}");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_manifest_and_its_component_belong_together() -> Result<()> {
+    run(async {
+        let host = Host::start().await?;
+        let api = host.api();
+        let alone = api.post("/v1/machines", deployment(COUNTED, None)?).await?.refused(400, "invalid")?;
+        ensure!(alone["subject"] == "component" && alone["expected"] == "the bytes of noop.wasm", "{alone}");
+        let extra = api.post("/v1/machines", deployment(DOOR, Some("noop"))?).await?.refused(400, "invalid")?;
+        ensure!(extra["subject"] == "component", "{extra}");
+        let body = json!({ "manifest": COUNTED, "component": "%%%" });
+        api.post("/v1/machines", body).await?.refused(400, "invalid")?;
+        ensure!(api.get("/v1/machines").await?.done()?["machines"] == json!([]));
+        ensure!(api.get("/v1/stats").await?.done()?["counters"]["committed"] != Value::Null);
+        Ok(())
+    })
+}

@@ -1,0 +1,207 @@
+//! Steps that do not behave, on a real daemon: what their README says becomes of them is what becomes of them.
+
+use crate::host::{Api, Host, Setup, run};
+use crate::ledger::{adds_up, audit, of_kind};
+use crate::machines::STUBBORN;
+use anyhow::{Context as _, Result, bail, ensure};
+use interlock_support::guest_folder;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The table of `guests/hostile/README.md` whose attempts one guest makes: attempt, and the states it may
+/// end in. Its `fence-` attempts end only when somebody takes the entity away.
+fn attempts(guest: &str) -> Result<Vec<(String, Vec<String>)>> {
+    let text = std::fs::read_to_string(guest_folder("hostile").join("README.md"))?;
+    let (hostile, wasi) = text.split_once("`guests/hostile-wasi`").context("the two tables")?;
+    let (wasi, _by_hand) = wasi.split_once("`wat/`").context("the third table")?;
+    let table = if guest == "hostile" { hostile } else { wasi };
+    let mut attempts = Vec::new();
+    for row in table.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [names, _, end] = cells.as_slice() else { bail!("another row than expected: {row}") };
+        let states: Vec<_> =
+            ["calm", "stopped"].into_iter().filter(|state| end.contains(state)).map(str::to_owned).collect();
+        let mut first = String::new();
+        for name in names.split(',').map(|name| name.trim().trim_matches('`')) {
+            // `after-the-end-loop`, `-panic`, `-failure`: the same beginning.
+            let whole = match name.strip_prefix('-') {
+                Some(end) => format!("{}-{end}", first.rsplit_once('-').map_or("", |(begin, _)| begin)),
+                None => name.to_owned(),
+            };
+            first = whole.clone();
+            attempts.push((whole, states.clone()));
+        }
+    }
+    Ok(attempts)
+}
+
+async fn nothing_gets_through(guest: &'static str) -> Result<()> {
+    let mut host = Host::with(Setup { slots: 6, ..Setup::default() }).await?;
+    let hasty = std::fs::read_to_string(guest_folder(guest).join("machine.toml"))?;
+    // What is not about time must not hang on how busy this machine is: the same with time to spare.
+    let name = |of: &str| format!("machine   = \"{of}\"");
+    let patient = hasty.replace("= \"1s\"", "= \"25s\"").replace("= \"5s\"", "= \"50s\"");
+    let patient = patient.replace(&name(guest), &name("patient"));
+    ensure!(patient.contains(&name("patient")) && patient.contains("25s") && patient.contains("50s"), "{patient}");
+    for manifest in [&hasty, &patient] {
+        host.api().deploy(manifest, Some(guest)).await?;
+    }
+    let attempts = attempts(guest)?;
+    ensure!(attempts.len() > 10, "{attempts:?}");
+    let mut running = Vec::new();
+    for (name, states) in attempts.into_iter().filter(|(name, _)| !name.starts_with("fence-")) {
+        let api = host.api().clone();
+        running.push(tokio::spawn(async move {
+            let about_time = name.contains("deadline") || name == "log-budget";
+            let entity = format!("{}/{name}", if about_time { guest } else { "patient" });
+            misbehave(&api, &entity, &name, &states).await.context(entity)
+        }));
+    }
+    for attempt in running {
+        attempt.await??;
+    }
+    let stats = host.api().get("/v1/stats").await?.done()?;
+    ensure!(stats["running"] == 0 && stats["waiting"] == 0, "a slot was not given back: {stats}");
+    host.api().get("/readyz").await?.done()?;
+    host.stop().await?;
+    audit(&host.data()).await.map(drop)
+}
+
+async fn misbehave(api: &Api, entity: &str, name: &str, states: &[String]) -> Result<()> {
+    api.create(entity).await?;
+    let event = json!({ "name": "attempt", "payload": { "name": name } });
+    let end = api.settle(entity, "e1", event).await?.done()?;
+    let last = api.entity(entity).await?;
+    let state = end["state"].as_str().unwrap_or_default();
+    ensure!(states.iter().any(|one| one == state), "ended in {state}, not in {states:?}: {end} {last}");
+    ensure!(last["locked_by"].is_null() && last["outputs"].is_null(), "{last}");
+    adds_up(&last, &api.history(entity).await?)
+}
+
+#[test]
+fn no_hostile_step_gets_through_with_anything() -> Result<()> {
+    run(nothing_gets_through("hostile"))
+}
+
+#[test]
+fn no_step_reaches_the_machine_around_it() -> Result<()> {
+    run(nothing_gets_through("hostile-wasi"))
+}
+
+#[test]
+fn malformed_output_is_refused_by_name_and_the_step_may_go_on() -> Result<()> {
+    run(async {
+        let host = Host::start().await?;
+        let api = host.api();
+        api.deploy(STUBBORN, Some("hostile")).await?;
+        for (name, code) in [("not-json", "invalid"), ("document-size", "limit"), ("not-allowed", "not_allowed")] {
+            let entity = format!("stubborn/{name}");
+            api.create(&entity).await?;
+            let event = json!({ "name": "attempt", "payload": { "name": name } });
+            let end = api.settle(&entity, "e1", event).await?.done()?;
+            ensure!(end["outcome"] == "succeeded" && end["state"] == "calm", "{end}");
+            let heard = api.entity(&entity).await?["data"]["said"].clone();
+            let heard = heard.as_array().context("what it heard")?;
+            ensure!(!heard.is_empty(), "{name} heard nothing");
+            for line in heard {
+                ensure!(line.as_str().is_some_and(|line| line.starts_with(&format!("{code}: "))), "{name} heard {line}");
+            }
+            // Nothing it proposed before is anywhere.
+            ensure!(of_kind(&api.history(&entity).await?, "transition").len() == 1);
+        }
+        Ok(())
+    })
+}
+
+/// temporal 1685: a step fails again and again, or is given up.
+#[test]
+fn a_failing_step_says_why_within_one_attempt() -> Result<()> {
+    run(async {
+        let host = Host::start().await?;
+        let api = host.api();
+        api.deploy(STUBBORN, Some("hostile")).await?;
+        api.create("stubborn/a").await?;
+        let event = json!({ "name": "attempt", "payload": { "name": "panic" } });
+        api.send("stubborn/a", "e1", event.clone()).await?.done()?;
+        // After one attempt, with the next one an hour away.
+        let failed = api.until("stubborn/a", |entity| entity["lock"]["failed"] == 1).await?;
+        ensure!(failed["lock"]["waiting_for"] == "back-off", "{}", failed["lock"]);
+        let failure = &failed["lock"]["failure"];
+        ensure!(failure["code"].is_string() && failure["reason"].is_string(), "{failed}");
+        let history = api.history("stubborn/a").await?;
+        let ended = of_kind(&history, "ended");
+        ensure!(ended.len() == 1 && ended[0]["failure"]["next_attempt_ms"] == 3_600_000, "{ended:?}");
+        let busy = api.send("stubborn/a", "e2", event).await?.refused(409, "busy")?;
+        ensure!(busy["got"].as_str().is_some_and(|got| got.contains("back-off")), "{busy}");
+        ensure!(busy["retry_after_ms"].as_u64() > Some(3_500_000), "{busy}");
+        Ok(())
+    })
+}
+
+/// graphile-worker 254: the last attempt is over, the entity waits for an operator, and others wait for it.
+#[test]
+fn a_given_up_entity_is_parked_in_plain_sight_and_unpark_works() -> Result<()> {
+    run(async {
+        let mut host = Host::start().await?;
+        host.api().deploy(&STUBBORN.replace("attempts = 3, first = \"1h\", max = \"1h\"", "attempts = 1"), Some("hostile")).await?;
+        let api = host.api().clone();
+        api.create("stubborn/a").await?;
+        let event = json!({ "name": "attempt", "payload": { "name": "panic" } });
+        let end = api.settle("stubborn/a", "e1", event.clone()).await?.done()?;
+        ensure!(end["outcome"] == "parked", "{end}");
+        api.send("stubborn/a", "n1", json!({ "name": "note" })).await?.done()?;
+        host.crash().await?;
+
+        let api = host.api();
+        let listed = api.get("/v1/entities?machine=stubborn&parked=true").await?.done()?;
+        ensure!(listed["entities"][0]["parked"] == "exhausted" && listed["entities"][0]["locked_by"].is_string(), "{listed}");
+        let busy = api.send("stubborn/a", "e2", event).await?.refused(409, "busy")?;
+        ensure!(busy["retryable"] == false, "a parked entity is nobody's to wait for: {busy}");
+        let unparked = api.post("/v1/entities/stubborn/a/unpark", Value::Null).await?.done()?;
+        ensure!(unparked["changed"] == true, "{unparked}");
+        // It fails again, and is parked again: with fresh budgets, a token of its own and the lock kept.
+        let parked = api.until("stubborn/a", |entity| entity["parked"].is_object() && entity["lock"]["attempt"] == 2).await?;
+        ensure!(parked["locked_by"] == listed["entities"][0]["locked_by"] && parked["inbox"] == 1, "{parked}");
+        // Whoever waits behind it hears that it is over.
+        api.killed("stubborn/a", "given up").await?.done()?;
+        let note = api.get("/v1/entities/stubborn/a/events/n1").await?.done()?;
+        ensure!(note["answer"] == "refused" && note["rejection"]["code"] == "final", "{note}");
+        let last = api.entity("stubborn/a").await?;
+        adds_up(&last, &api.history("stubborn/a").await?)
+    })
+}
+
+/// inngest 2531: kill always works and needs no payload; what loops stops soon, what waits for a slot never starts.
+#[test]
+fn kill_works_on_whatever_an_entity_does() -> Result<()> {
+    run(async {
+        let host = Host::with(Setup { slots: 1, ..Setup::default() }).await?;
+        let api = host.api();
+        api.deploy(STUBBORN, Some("hostile")).await?;
+        let looping = || json!({ "name": "attempt", "payload": { "name": "fence-loop" } });
+        for (key, what) in [("loops", "step"), ("waits", "slot")] {
+            let entity = format!("stubborn/{key}");
+            api.create(&entity).await?;
+            api.send(&entity, "e1", looping()).await?.done()?;
+            api.until(&entity, |entity| entity["lock"]["waiting_for"] == what).await?;
+        }
+        api.create("stubborn/rests").await?;
+        for key in ["waits", "loops", "rests"] {
+            let entity = format!("stubborn/{key}");
+            let killed = api.killed(&entity, "the test is over").await?.done()?;
+            ensure!(killed["changed"] == true && killed["state"] == "killed", "{killed}");
+            ensure!(api.entity(&entity).await?["locked_by"].is_null());
+        }
+        // The slot is free again: the loop has stopped.
+        api.create("stubborn/next").await?;
+        let end = api.settle("stubborn/next", "e1", json!({ "name": "attempt", "payload": { "name": "not-json" } })).await?;
+        ensure!(end.done()?["state"] == "calm");
+        let stopped = tokio::time::timeout(Duration::from_secs(5), async {
+            while api.get("/v1/stats").await?.done()?["running"] != 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            anyhow::Ok(())
+        });
+        stopped.await.context("a killed loop goes on")?
+    })
+}
