@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri, header};
 use futures_util::StreamExt;
 use interlock_kernel::ids::{EntityId, EventId, MachineName, nearest};
+use interlock_kernel::rejection::Code;
 use interlock_kernel::value::parse_ms;
 use serde::de::DeserializeOwned;
 use std::error::Error;
@@ -30,7 +31,7 @@ impl<T: DeserializeOwned, S: Send + Sync, const MAX: usize> FromRequest<S> for B
 
 async fn collect(request: Request, max: usize) -> Result<Vec<u8>, Problem> {
     let name = if max == BODY_BYTES_MAX { "body_bytes_max" } else { "deploy_body_bytes_max" };
-    let too_large = |got: String| Problem::new(Reason::TooLarge, name, format!("at most {max} bytes"), got);
+    let too_large = |got: String| Problem::new(Reason::TooLarge, "body", format!("at most {max} bytes ({name})"), got);
     let announced = request.headers().get(header::CONTENT_LENGTH);
     if let Some(length) = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok())
         && length > max as u64
@@ -55,29 +56,37 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         Ok(axum::Json(body)) => return Ok(body),
         Err(rejection) => rejection,
     };
-    // The innermost source is serde_json's own message; the one around it has the path before it.
-    let mut messages = Vec::new();
+    // The innermost source is the parser's own message, the path of the field before it.
+    let mut message = rejection.to_string();
     let mut source = rejection.source();
     while let Some(error) = source {
-        messages.push(error.to_string());
+        message = error.to_string();
         source = error.source();
     }
-    let message = messages.last().cloned().unwrap_or_else(|| rejection.to_string());
-    let path = messages
-        .iter()
-        .find_map(|outer| outer.strip_suffix(&message)?.strip_suffix(": "))
-        .filter(|path| !matches!(*path, "." | "?"))
-        .unwrap_or("body");
-    let (problem, place) = match message.rfind(" at line ") {
-        Some(at) => message.split_at(at),
-        None => (message.as_str(), ""),
+    Err(judge(&message))
+}
+
+/// Takes a parser's message apart: `PATH: MESSAGE at line L column C`.
+fn judge(message: &str) -> Problem {
+    let (path, rest) = match message.split_once(": ") {
+        Some((path, rest)) if !path.contains([' ', '`']) => (path, rest),
+        _ => ("body", message),
     };
-    let (got, expected) = problem.split_once(", expected ").unwrap_or((problem, "JSON of the documented shape"));
-    let expected = match quoted(got).zip(got.starts_with("unknown").then_some(expected)) {
-        Some((unknown, _)) => with_nearest(expected, unknown, expected.split('`').skip(1).step_by(2)),
+    let (what, place) = rest.rfind(" at line ").map_or((rest, ""), |at| rest.split_at(at));
+    if let Some((expected, got)) = what.strip_prefix("expected ").and_then(|what| what.split_once(", got ")) {
+        // A document's own message.
+        let reason = if got.contains("bytes_max") { Reason::TooLarge } else { Reason::Decided(Code::Invalid) };
+        return Problem::new(reason, path, expected, format_args!("{got}{place}"));
+    }
+    if let Some(name) = what.strip_prefix("missing field ") {
+        return Problem::invalid(path, format_args!("the field {name}"), format_args!("none{place}"));
+    }
+    let (got, expected) = what.split_once(", expected ").unwrap_or((what, "JSON of the documented shape"));
+    let expected = match quoted(got).filter(|_| got.starts_with("unknown ")) {
+        Some(unknown) => with_nearest(expected, unknown, expected.split('`').skip(1).step_by(2)),
         None => expected.to_owned(),
     };
-    Err(Problem::invalid(path, expected, format_args!("{got}{place}")))
+    Problem::invalid(path, expected, format_args!("{got}{place}"))
 }
 
 fn quoted(text: &str) -> Option<&str> {
@@ -166,8 +175,7 @@ impl Params {
         T: std::str::FromStr<Err = interlock_kernel::ids::BadName>,
     {
         let text = self.text(name);
-        text.map(|text| text.parse().map_err(|bad| Problem { subject: format!("query.{name}"), ..Problem::from(bad) }))
-            .transpose()
+        text.map(|text| text.parse().map_err(|bad| Problem::bad_name(format_args!("query.{name}"), bad))).transpose()
     }
 }
 
@@ -227,7 +235,7 @@ pub(crate) fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Opti
 pub(crate) fn event_id(headers: &HeaderMap) -> Result<Option<EventId>, Problem> {
     let Some(text) = header_text(headers, "idempotency-key")? else { return Ok(None) };
     let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
-    let id = bare.parse().map_err(|bad| Problem { subject: "Idempotency-Key".to_owned(), ..Problem::from(bad) })?;
+    let id = bare.parse().map_err(|bad| Problem::bad_name("Idempotency-Key", bad))?;
     Ok(Some(id))
 }
 
@@ -242,28 +250,59 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
 mod tests {
     use super::*;
     use crate::api::{CreateRequest, EventRequest};
-    use expect_test::{Expect, expect};
+    use expect_test::expect;
 
-    fn check<T: DeserializeOwned>(body: &str, expected: Expect) {
+    fn said<T: DeserializeOwned>(body: &str) -> String {
         let said = match parse::<T>(body.as_bytes()) {
             Ok(_) => "taken".to_owned(),
             Err(problem) => format!("{} {}", problem.status, problem.detail),
         };
-        expected.assert_eq(&said);
+        format!("{body}\n    {said}\n")
     }
 
     #[test]
     fn a_wrong_body_is_refused_with_its_place() {
-        check::<EventRequest>(r#"{"name": "resize", "payload": {"size": 4}}"#, expect!["taken"]);
-        check::<EventRequest>(r#"{"name": "resize", "payload": {"size": 4}"#, expect![[r#""#]]);
-        check::<EventRequest>(r#"{"nam": "resize"}"#, expect![[r#""#]]);
-        check::<EventRequest>("{}", expect![[r#""#]]);
-        check::<EventRequest>(r#"{"name": 7}"#, expect![[r#""#]]);
-        check::<EventRequest>("{\"name\": \"resize\",\n \"expect\": {\"versoin\": 7}}", expect![[r#""#]]);
-        check::<EventRequest>(r#"{"name": "resize", "payload": 18446744073709551616}"#, expect![[r#""#]]);
-        check::<CreateRequest>(r#"{"machine": "m", "key": "k", "on_existing": "recraete"}"#, expect![[r#""#]]);
-        check::<EventRequest>(r#"{"name": "resize"} and more"#, expect![[r#""#]]);
-        check::<EventRequest>("", expect![[r#""#]]);
+        let events = [
+            r#"{"name": "resize", "payload": {"size": 4}}"#,
+            r#"{"name": "resize", "payload": {"size": 4}"#,
+            r#"{"name": "resize"} and more"#,
+            "",
+            "{}",
+            r#"{"nam": "resize"}"#,
+            r#"{"name": 7}"#,
+            r#"{"name": "resize", "expect": {"versoin": 7}}"#,
+            r#"{"name": "resize", "payload": 18446744073709551616}"#,
+        ];
+        let creates = [
+            r#"{"machine": "m", "key": "k", "on_existing": "recraete"}"#,
+            r#"{"machine": "m", "key": "k", "labels": {"a": 1}}"#,
+        ];
+        let mut all: String = events.iter().map(|body| said::<EventRequest>(body)).collect();
+        all.extend(creates.iter().map(|body| said::<CreateRequest>(body)));
+        expect![[r#"
+            {"name": "resize", "payload": {"size": 4}}
+                taken
+            {"name": "resize", "payload": {"size": 4}
+                400 body: expected JSON of the documented shape, got EOF while parsing an object at line 1 column 41
+            {"name": "resize"} and more
+                400 body: expected JSON of the documented shape, got trailing characters at line 1 column 20
+
+                400 body: expected JSON of the documented shape, got EOF while parsing a value at line 1 column 0
+            {}
+                400 body: expected the field `name`, got none at line 1 column 2
+            {"nam": "resize"}
+                400 nam: expected one of `name`, `payload`, `expect` (did you mean name?), got unknown field `nam` at line 1 column 6
+            {"name": 7}
+                400 name: expected a string, got invalid type: integer `7` at line 1 column 10
+            {"name": "resize", "expect": {"versoin": 7}}
+                400 expect.versoin: expected one of `incarnation`, `execution`, `visit`, `generation`, `version` (did you mean version?), got unknown field `versoin` at line 1 column 39
+            {"name": "resize", "payload": 18446744073709551616}
+                400 payload: expected integers of at most 64 bits, got 18446744073709551616 at line 1 column 51
+            {"machine": "m", "key": "k", "on_existing": "recraete"}
+                400 on_existing: expected one of `same`, `fail`, `use`, `recreate` (did you mean recreate?), got unknown variant `recraete` at line 1 column 54
+            {"machine": "m", "key": "k", "labels": {"a": 1}}
+                400 labels.a: expected a string, got invalid type: integer `1` at line 1 column 46
+        "#]].assert_eq(&all);
     }
 
     #[test]

@@ -163,7 +163,13 @@ impl Problem {
         Self::new(Reason::Decided(Code::Invalid), subject, expected, got)
     }
 
-    /// There is no such thing; the nearest name that there is.
+    /// A text that is no name where one stands.
+    #[must_use]
+    pub fn bad_name(subject: impl fmt::Display, bad: BadName) -> Self {
+        Self::invalid(subject, bad.expected, format_args!("{:?}", bad.got))
+    }
+
+    /// There is no such thing.
     #[must_use]
     pub fn not_found(subject: impl fmt::Display, expected: impl fmt::Display) -> Self {
         Self::new(Reason::Decided(Code::NotFound), subject, expected, "nothing of this name")
@@ -218,7 +224,6 @@ fn sentence(rejection: &Rejection) -> String {
         Code::Busy => format!("{subject} is being modified and waits for an operator"),
         Code::Guard => format!("{subject} does not take this now: expected {expected}, got {got}"),
         Code::Final => format!("{subject} is over and takes nothing any more"),
-        Code::Conflict => format!("{subject} changed meanwhile: expected {expected}, got {got}"),
         Code::Unavailable => format!("the store cannot answer now: {got}"),
         Code::Invalid
         | Code::NotFound
@@ -228,6 +233,7 @@ fn sentence(rejection: &Rejection) -> String {
         | Code::Fenced
         | Code::Spent
         | Code::Paused
+        | Code::Conflict
         | Code::NotAllowed
         | Code::Require
         | Code::Limit => format!("{subject}: expected {expected}, got {got}"),
@@ -298,7 +304,7 @@ impl From<SubmitError> for Problem {
 
 impl From<BadName> for Problem {
     fn from(bad: BadName) -> Self {
-        Self::invalid(bad.kind, bad.expected, format_args!("{:?}", bad.got))
+        Self::bad_name(bad.kind, bad)
     }
 }
 

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// Makes an entity; the same request again is the existing one.
 #[utoipa::path(
-    post, path = "/v1/entities", tag = "entities", request_body = CreateRequest,
+    post, path = "/v1/entities", tag = "entities", operation_id = "create_entity", request_body = CreateRequest,
     responses(
         (status = 200, description = "It was there already", body = Created),
         (status = 201, description = "It is there", body = Created),
@@ -66,7 +66,7 @@ fn first_event(entity: &EntityId, first: FirstEvent) -> Result<interlock_kernel:
 
 /// Entities, by machine and key. A page may be shorter than `limit` and not be the last: `next` says.
 #[utoipa::path(
-    get, path = "/v1/entities", tag = "entities",
+    get, path = "/v1/entities", tag = "entities", operation_id = "list_entities",
     params(
         ("machine" = Option<String>, Query, description = "Only this machine's"),
         ("state" = Option<String>, Query, description = "Only those in this state"),
@@ -136,7 +136,7 @@ fn labels(params: &Params) -> Result<BTreeMap<String, String>, Problem> {
 
 /// One entity, whole.
 #[utoipa::path(
-    get, path = "/v1/entities/{machine}/{key}", tag = "entities",
+    get, path = "/v1/entities/{machine}/{key}", tag = "entities", operation_id = "get_entity",
     params(
         ("machine" = String, Path, description = "The machine's name"),
         ("key" = String, Path, description = "The entity's key, percent-encoded"),
@@ -165,7 +165,7 @@ pub(crate) async fn view(app: &App, entity: &EntityId) -> Result<EntityView, Pro
 
 /// What clients want, and whether the steps have seen it. The header `ETag` is the generation.
 #[utoipa::path(
-    get, path = "/v1/entities/{machine}/{key}/desired", tag = "entities",
+    get, path = "/v1/entities/{machine}/{key}/desired", tag = "entities", operation_id = "get_desired",
     params(
         ("machine" = String, Path, description = "The machine's name"),
         ("key" = String, Path, description = "The entity's key, percent-encoded"),
@@ -195,7 +195,7 @@ pub(crate) async fn desired(
 ///
 /// `If-Match` names the generation it replaces; it may be left out only where the machine lets the last writer win.
 #[utoipa::path(
-    put, path = "/v1/entities/{machine}/{key}/desired", tag = "entities", request_body = ApplyRequest,
+    put, path = "/v1/entities/{machine}/{key}/desired", tag = "entities", operation_id = "apply_desired", request_body = ApplyRequest,
     params(
         ("machine" = String, Path, description = "The machine's name"),
         ("key" = String, Path, description = "The entity's key, percent-encoded"),
@@ -234,7 +234,7 @@ pub(crate) async fn apply(
 
 /// Takes an entity away that is at rest or over. Its history stays for its retention.
 #[utoipa::path(
-    delete, path = "/v1/entities/{machine}/{key}", tag = "entities",
+    delete, path = "/v1/entities/{machine}/{key}", tag = "entities", operation_id = "delete_entity",
     params(
         ("machine" = String, Path, description = "The machine's name"),
         ("key" = String, Path, description = "The entity's key, percent-encoded"),
@@ -256,7 +256,7 @@ pub(crate) async fn delete(
 
 /// Ends whatever an entity does, for good: it is `killed`, a final state. Twice is once.
 #[utoipa::path(
-    post, path = "/v1/entities/{machine}/{key}/kill", tag = "entities", request_body = KillRequest,
+    post, path = "/v1/entities/{machine}/{key}/kill", tag = "entities", operation_id = "kill_entity", request_body = KillRequest,
     params(
         ("machine" = String, Path, description = "The machine's name"),
         ("key" = String, Path, description = "The entity's key, percent-encoded"),
@@ -280,7 +280,7 @@ pub(crate) async fn kill(
 
 /// Has a parked entity tried again, with fresh budgets. Twice is once; what is not parked stays as it is.
 #[utoipa::path(
-    post, path = "/v1/entities/{machine}/{key}/unpark", tag = "entities",
+    post, path = "/v1/entities/{machine}/{key}/unpark", tag = "entities", operation_id = "unpark_entity",
     params(
         ("machine" = String, Path, description = "The machine's name"),
         ("key" = String, Path, description = "The entity's key, percent-encoded"),
@@ -310,7 +310,7 @@ async fn operate(app: &App, entity: &EntityId, verb: Verb) -> Result<Json<NowVie
 
 /// What is on record of an entity, newest first; of a deleted one too, for its retention.
 #[utoipa::path(
-    get, path = "/v1/entities/{machine}/{key}/history", tag = "entities",
+    get, path = "/v1/entities/{machine}/{key}/history", tag = "entities", operation_id = "get_history",
     params(
         ("machine" = String, Path, description = "The machine's name"),
         ("key" = String, Path, description = "The entity's key, percent-encoded"),

@@ -25,7 +25,7 @@ const REPLAYED: &str = "idempotent-replayed";
 /// With `wait` the answer comes when the execution that the event started, joined or waits to start has ended
 /// or parked (200), or at the limit (202, with where it stands).
 #[utoipa::path(
-    post, path = "/v1/entities/{machine}/{key}/events", tag = "events", request_body = EventRequest,
+    post, path = "/v1/entities/{machine}/{key}/events", tag = "events", operation_id = "send_event", request_body = EventRequest,
     params(
         ("machine" = String, Path, description = "The machine's name"),
         ("key" = String, Path, description = "The entity's key, percent-encoded"),
@@ -75,7 +75,7 @@ pub(crate) fn event(
         Some(id) => id,
         None => uuid::Uuid::now_v7().to_string().parse()?,
     };
-    let name = name.parse().map_err(|bad| Problem { subject: "name".to_owned(), ..Problem::from(bad) })?;
+    let name = name.parse().map_err(|bad| Problem::bad_name("name", bad))?;
     let payload = payload.map(|payload| payload.0);
     Ok(Event { id, name, payload, expect: expectation(entity, expect)?, checked: None })
 }
@@ -89,8 +89,7 @@ fn expectation(entity: &EntityId, expect: ExpectView) -> Result<Expect, Problem>
         version: expect.version,
     };
     if let Some(text) = expect.execution {
-        let named: ExecutionRef =
-            text.parse().map_err(|bad| Problem { subject: "expect.execution".to_owned(), ..Problem::from(bad) })?;
+        let named: ExecutionRef = text.parse().map_err(|bad| Problem::bad_name("expect.execution", bad))?;
         let other_incarnation = expect.incarnation.is_some_and(|incarnation| incarnation != named.incarnation);
         if named.entity != *entity || other_incarnation {
             return Err(Problem::invalid("expect.execution", format_args!("an execution of {entity}"), text));
@@ -156,7 +155,7 @@ async fn respond(app: &App, entity: &EntityId, answer: &Answer, body: AnswerView
 
 /// What became of an event, as long as its id is remembered.
 #[utoipa::path(
-    get, path = "/v1/entities/{machine}/{key}/events/{id}", tag = "events",
+    get, path = "/v1/entities/{machine}/{key}/events/{id}", tag = "events", operation_id = "get_event_answer",
     params(
         ("machine" = String, Path, description = "The machine's name"),
         ("key" = String, Path, description = "The entity's key, percent-encoded"),

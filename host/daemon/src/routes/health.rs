@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// Whether the daemon answers at all.
 #[utoipa::path(
-    get, path = "/healthz", tag = "host",
+    get, path = "/healthz", tag = "host", operation_id = "is_alive",
     responses((status = 200, description = "It does", body = Alive))
 )]
 pub(crate) async fn alive(State(app): State<Shared>) -> Json<Alive> {
@@ -25,7 +25,7 @@ pub(crate) async fn alive(State(app): State<Shared>) -> Json<Alive> {
 
 /// Whether requests can be served: the store, and the host's background tasks.
 #[utoipa::path(
-    get, path = "/readyz", tag = "host",
+    get, path = "/readyz", tag = "host", operation_id = "is_ready",
     responses(
         (status = 200, description = "They can", body = ReadyView),
         (status = 503, description = "They cannot, and why", body = ReadyView),
@@ -73,7 +73,7 @@ fn view(health: &Health) -> ReadyView {
 
 /// What the host counted since its boot.
 #[utoipa::path(
-    get, path = "/v1/stats", tag = "host",
+    get, path = "/v1/stats", tag = "host", operation_id = "get_stats",
     responses((status = 200, description = "The numbers", body = StatsView))
 )]
 pub(crate) async fn stats(State(app): State<Shared>, uri: Uri) -> Result<Json<StatsView>, Problem> {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// The manifest is checked and the component compiled and judged before anything becomes active; everything
 /// that is wrong with either is in the problem's `findings`.
 #[utoipa::path(
-    post, path = "/v1/machines", tag = "machines", request_body = DeployRequest,
+    post, path = "/v1/machines", tag = "machines", operation_id = "deploy_machine", request_body = DeployRequest,
     responses(
         (status = 200, description = "It was active already", body = Deployed),
         (status = 201, description = "It is active", body = Deployed),
@@ -65,8 +65,8 @@ fn decode(text: &str) -> Result<Vec<u8>, Problem> {
     let bytes = base64::decode(text)
         .ok_or_else(|| Problem::invalid("component", "base64 with padding (RFC 4648, section 4)", "another text"))?;
     if bytes.len() > COMPONENT_BYTES_MAX {
-        let expected = format!("at most {COMPONENT_BYTES_MAX} bytes");
-        return Err(Problem::new(Reason::TooLarge, "component_bytes_max", expected, format!("{} bytes", bytes.len())));
+        let expected = format!("at most {COMPONENT_BYTES_MAX} bytes (component_bytes_max)");
+        return Err(Problem::new(Reason::TooLarge, "component", expected, format!("{} bytes", bytes.len())));
     }
     Ok(bytes)
 }
@@ -155,7 +155,7 @@ fn unreadable(error: &LibraryError) -> Problem {
 
 /// Every machine.
 #[utoipa::path(
-    get, path = "/v1/machines", tag = "machines",
+    get, path = "/v1/machines", tag = "machines", operation_id = "list_machines",
     responses((status = 200, description = "By name", body = MachineList))
 )]
 pub(crate) async fn list(State(app): State<Shared>, uri: Uri) -> Result<Json<MachineList>, Problem> {
@@ -174,7 +174,7 @@ pub(crate) async fn list(State(app): State<Shared>, uri: Uri) -> Result<Json<Mac
 
 /// One machine: its revisions, and the entities that do not follow the active one.
 #[utoipa::path(
-    get, path = "/v1/machines/{name}", tag = "machines",
+    get, path = "/v1/machines/{name}", tag = "machines", operation_id = "get_machine",
     params(("name" = String, Path, description = "The machine's name")),
     responses(
         (status = 200, description = "The machine", body = MachineView),
@@ -212,7 +212,7 @@ pub(crate) async fn show(
 
 /// Makes the content of an earlier revision active, as a new revision.
 #[utoipa::path(
-    post, path = "/v1/machines/{name}/rollback", tag = "machines", request_body = RollbackRequest,
+    post, path = "/v1/machines/{name}/rollback", tag = "machines", operation_id = "roll_back_machine", request_body = RollbackRequest,
     params(("name" = String, Path, description = "The machine's name")),
     responses(
         (status = 200, description = "It was active already", body = Deployed),

@@ -28,7 +28,7 @@ const FIRST_LOOK: Duration = Duration::from_millis(50);
 /// Events are named `entry`, their data is an entry, their id its position; the first event is `from`, with the
 /// position that the stream begins behind. `gone` says that the stream fell out of what is kept: list again.
 #[utoipa::path(
-    get, path = "/v1/entities/{machine}/{key}/watch", tag = "watch",
+    get, path = "/v1/entities/{machine}/{key}/watch", tag = "watch", operation_id = "watch_entity",
     params(
         ("machine" = String, Path, description = "The machine's name"),
         ("key" = String, Path, description = "The entity's key, percent-encoded"),
@@ -55,7 +55,7 @@ pub(crate) async fn entity(
 
 /// What happens to every entity, or every one of a machine; see the watch of one entity.
 #[utoipa::path(
-    get, path = "/v1/watch", tag = "watch",
+    get, path = "/v1/watch", tag = "watch", operation_id = "watch_all",
     params(
         ("machine" = Option<String>, Query, description = "Only this machine's"),
         ("after" = Option<String>, Query, description = "The position to begin behind; the header goes first"),

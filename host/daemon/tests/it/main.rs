@@ -1,0 +1,9 @@
+//! The HTTP API over a real daemon on a real folder: one without steps, and one with.
+
+mod contract;
+mod entities;
+mod events;
+mod host;
+mod machines;
+mod site;
+mod watch;
