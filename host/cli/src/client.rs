@@ -10,7 +10,7 @@ pub(crate) use stream::Stream;
 use crate::failed::{Failed, Silence};
 use interlock_daemon::api::{
     Alive, AnswerView, Applied, ApplyRequest, CreateRequest, Created, DeployRequest, Deployed, EntityPage, EntityView,
-    EventRequest, Existing, HistoryPage, KillRequest, MachineList, MachineView, NowView, ReadyView, RollbackRequest,
+    EventRequest, Existing, HistoryPage, KillRequest, MachineList, MachineView, NowView, RollbackRequest,
 };
 use interlock_daemon::{Problem, Reason};
 use interlock_kernel::ids::{EntityId, MachineName};
@@ -69,12 +69,6 @@ impl Client {
 
     pub(crate) async fn alive(&self) -> Result<Alive, Failed> {
         self.json(self.to(Method::GET, &["healthz"]), Again::No).await
-    }
-
-    /// Ready or not; the answer has the same shape.
-    pub(crate) async fn ready(&self) -> Result<ReadyView, Failed> {
-        let response = self.once(self.to(Method::GET, &["readyz"])).await?;
-        self.read(response).await
     }
 
     pub(crate) async fn deploy(&self, request: &DeployRequest) -> Result<Deployed, Failed> {

@@ -120,6 +120,32 @@ mod tests {
             let line = (code_of(&plain), code_of(&plain.retry_after(1)));
             let _ = writeln!(table, "{status} {code:<22} {:?}, retryable {:?}", line.0, line.1);
         }
-        expect_test::expect![[r#""#]].assert_eq(&table);
+        expect_test::expect![[r#"
+            400 invalid                Input, retryable Input
+            404 not_found              Refused, retryable RefusedForNow
+            403 denied                 Refused, retryable RefusedForNow
+            422 id_reused              Refused, retryable RefusedForNow
+            409 late                   Refused, retryable RefusedForNow
+            409 final                  Refused, retryable RefusedForNow
+            409 fenced                 Refused, retryable RefusedForNow
+            409 spent                  Refused, retryable RefusedForNow
+            409 paused                 Refused, retryable RefusedForNow
+            409 busy                   Refused, retryable RefusedForNow
+            412 conflict               Refused, retryable RefusedForNow
+            409 not_allowed            Refused, retryable RefusedForNow
+            422 require                Refused, retryable RefusedForNow
+            422 guard                  Refused, retryable RefusedForNow
+            429 limit                  Refused, retryable RefusedForNow
+            503 unavailable            Unavailable, retryable Unavailable
+            413 limit                  Input, retryable Input
+            404 not_found              Refused, retryable RefusedForNow
+            405 method_not_allowed     Input, retryable Input
+            415 media_type             Input, retryable Input
+            428 precondition_required  Input, retryable Input
+            410 gone                   Refused, retryable RefusedForNow
+            503 indeterminate          Unavailable, retryable Unavailable
+            500 internal               Fault, retryable Fault
+        "#]]
+        .assert_eq(&table);
     }
 }

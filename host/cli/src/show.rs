@@ -14,6 +14,6 @@ pub(crate) use findings::{finding, report};
 pub(crate) use history::{When, history, watched};
 pub(crate) use machine::{bytes, deployed, inspection, machine, machines};
 pub(crate) use paint::Paint;
-pub(crate) use refusal::refusal;
+pub(crate) use refusal::{particulars, refusal};
 pub(crate) use table::{fields, table};
 pub(crate) use time::{ago, clock, span};

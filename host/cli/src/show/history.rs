@@ -100,6 +100,13 @@ mod tests {
             entry(1, 1, "created, ready", None, "local", None),
         ];
         let page = HistoryPage { entity: "resource/gpu-7".to_owned(), incarnation: 3, entries, next: None };
-        expect![[r#""#]].assert_eq(&history(&page, When::Left));
+        expect![[r#"
+            no  version  what                                       attempt  token  by
+             1     1     created, ready                                             local
+             2     2     resize -> planning                            1         4  local, event 7c1e
+             3     2     attempt 1 lost with its host, begun again     2         8  host
+             4     3     plan -> provisioning                          2         8  @3.1
+        "#]]
+        .assert_eq(&history(&page, When::Left));
     }
 }
