@@ -229,8 +229,9 @@ impl Coordinator {
         Watch::new(self.core.clone(), filter, after)
     }
 
-    /// Compares every head, index entry and open attempt once, and repairs what disagrees; what that
-    /// was, in words. Should be empty.
+    /// Compares every head with the index and every index entry with its head, once, and repairs what
+    /// disagrees; what that was, in words. Should be empty. Open attempts that nobody runs are found by
+    /// the reconciler that runs all the time, since it takes two looks to be sure.
     ///
     /// # Errors
     /// What kept the store from reading or repairing.

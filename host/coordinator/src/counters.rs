@@ -121,7 +121,7 @@ pub struct Stats {
     pub clock_jumps: u64,
     /// Commits of unknown fate, after which everything was looked at again.
     pub resyncs: u64,
-    /// Panics of background tasks.
+    /// Panics of background tasks and of the executor.
     pub panics: u64,
     /// Attempts waiting for a slot now.
     pub waiting: usize,

@@ -11,14 +11,19 @@ use interlock_kernel::Version;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::time::WallTime;
 use interlock_kernel::view::{Claim, Start};
+use interlock_store::Stamp;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Waiting attempts that keep their documents, each up to a few documents of 256 KiB. Later ones are
-/// read again when their turn comes.
+/// Waiting attempts that keep their documents. Those of later ones, and large ones, are read again when
+/// their turn comes.
 const WHOLE_MAX: usize = 256;
+
+/// Text of the documents that a waiting attempt keeps, in bytes: with [`WHOLE_MAX`], 4 MiB in all.
+const WHOLE_BYTES_MAX: usize = 16 * 1024;
 
 /// Waiting attempts at all; about 200 bytes each. Later ones are left to their index entries.
 const QUEUE_MAX: usize = 32_768;
@@ -49,7 +54,8 @@ pub struct AttemptView {
     pub closed: Option<Closed>,
 }
 
-/// Waiting and running attempts.
+/// Waiting and running attempts. Its lock is a leaf: the store is never called under it, and it is
+/// never taken inside a job or a query.
 pub(crate) struct Dispatch {
     slots: usize,
     table: Mutex<Table>,
@@ -82,6 +88,11 @@ struct Table {
 enum Waiting {
     Whole(Box<Start>),
     Slim(EntityId, u64),
+}
+
+fn bytes(start: &Start) -> usize {
+    let documents = [&start.documents.desired, &start.documents.data, &start.documents.outputs, &start.payload];
+    documents.into_iter().flatten().map(|doc| doc.text().len()).sum()
 }
 
 impl Table {
@@ -331,6 +342,7 @@ impl Core {
     pub(crate) fn push(self: &Arc<Self>, start: Box<Start>) {
         let dispatch = self.dispatch();
         let token = start.claim.token.get();
+        let now = self.store().now();
         let start = {
             let mut table = dispatch.lock();
             if table.stopped || table.running.contains_key(&token) || table.queued.contains(&token) {
@@ -338,13 +350,13 @@ impl Core {
             }
             if table.used < dispatch.slots {
                 table.used += 1;
-                Some(self.admit(&mut table, start))
+                Some(admit(&mut table, start, now))
             } else if table.queue.len() >= QUEUE_MAX {
                 table.overflowed = true;
                 None
             } else {
                 table.queued.insert(token);
-                let waiting = if table.queue.len() < WHOLE_MAX {
+                let waiting = if table.queue.len() < WHOLE_MAX && bytes(&start) <= WHOLE_BYTES_MAX {
                     Waiting::Whole(start)
                 } else {
                     Waiting::Slim(start.claim.execution.entity, token)
@@ -378,6 +390,7 @@ impl Core {
     /// Gives the slot that the caller holds to whoever waits longest.
     fn next(self: &Arc<Self>) {
         let dispatch = self.dispatch();
+        let now = self.store().now();
         let mut table = dispatch.lock();
         let waiting = loop {
             match table.queue.pop_front() {
@@ -389,7 +402,7 @@ impl Core {
         let run = match waiting {
             Some(Waiting::Whole(start)) => {
                 table.queued.remove(&start.claim.token.get());
-                Some(self.admit(&mut table, start))
+                Some(admit(&mut table, start, now))
             }
             Some(Waiting::Slim(entity, token)) => {
                 // Still counted as queued while its documents are read.
@@ -419,11 +432,12 @@ impl Core {
 
     /// A waiting attempt's documents were read again; its slot is held.
     fn admit_slim(self: &Arc<Self>, token: u64, start: Option<Box<Start>>) {
+        let now = self.store().now();
         let run = {
             let mut table = self.dispatch().lock();
             let wanted = table.queued.remove(&token) && !table.stopped;
             match start {
-                Some(start) if wanted && start.claim.token.get() == token => Some(self.admit(&mut table, start)),
+                Some(start) if wanted && start.claim.token.get() == token => Some(admit(&mut table, start, now)),
                 Some(_moved_on) => None,
                 None => {
                     // Over, or unreadable now: its index entry says which.
@@ -438,30 +452,36 @@ impl Core {
         }
     }
 
-    fn admit(&self, table: &mut Table, start: Box<Start>) -> Arc<Running> {
-        let now = self.store().now();
-        let run = Arc::new(Running {
-            gate: Gate::default(),
-            started: WallTime(now.wall_ms),
-            total_until: now.store_ms.saturating_add(start.total_ms),
-            idle_until: AtomicU64::new(now.store_ms.saturating_add(start.idle_ms)),
-            read: Mutex::new((start.claim.read, start.base)),
-            written: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
-            start: *start,
-        });
-        table.running.insert(run.start.claim.token.get(), run.clone());
-        self.store().expect_company(table.running.len());
-        run
-    }
-
     fn launch(self: &Arc<Self>, run: Arc<Running>) {
         let dispatch = self.dispatch();
+        let (_, running) = dispatch.load();
+        self.store().expect_company(running);
         let (until, _) = run.until();
         if dispatch.next_deadline.fetch_min(until, Ordering::AcqRel) > until {
             dispatch.sooner.notify_one();
         }
         self.counters().dispatched.add(1);
-        self.executor().start(Attempt::new(self.clone(), run));
+        let attempt = Attempt::new(self.clone(), run);
+        // On the store's thread too, an executor may spawn; and its panic is not the store's.
+        let _inside = self.runtime().enter();
+        if catch_unwind(AssertUnwindSafe(|| self.executor().start(attempt))).is_err() {
+            self.counters().panics.add(1);
+            tracing::error!("the executor panicked as it was handed an attempt");
+        }
     }
+}
+
+fn admit(table: &mut Table, start: Box<Start>, now: Stamp) -> Arc<Running> {
+    let run = Arc::new(Running {
+        gate: Gate::default(),
+        started: WallTime(now.wall_ms),
+        total_until: now.store_ms.saturating_add(start.total_ms),
+        idle_until: AtomicU64::new(now.store_ms.saturating_add(start.idle_ms)),
+        read: Mutex::new((start.claim.read, start.base)),
+        written: AtomicBool::new(false),
+        ended: AtomicBool::new(false),
+        start: *start,
+    });
+    table.running.insert(run.start.claim.token.get(), run.clone());
+    run
 }

@@ -23,7 +23,8 @@ use std::sync::Arc;
 /// Runs attempts.
 pub trait Executor: Send + Sync + 'static {
     /// Begins to run an attempt elsewhere and returns at once: it may be called on the store's own
-    /// thread, with commits waiting behind it.
+    /// thread, with commits waiting behind it. It is called inside the runtime that the coordinator was
+    /// opened in, so `tokio::spawn` works. A panic fails the attempt as `executor-lost`.
     fn start(&self, attempt: Attempt);
 }
 

@@ -98,21 +98,20 @@ async fn refill(core: &Arc<Core>) {
     let Some(own) = core.session_id() else { return };
     let (mut from, to) = codec::range(&interlock_kernel::view::Span::Open(own));
     loop {
-        let (start, end, shared) = (from.clone(), to.clone(), core.clone());
+        let (start, end) = (from.clone(), to.clone());
         let page = look(core, move |view, _| {
-            let mut absent = Vec::new();
+            let mut open = Vec::new();
             let keys = view.keys(&start, &end, PAGE)?;
             for key in &keys {
                 let Key::Open(_, entity) = key else { continue };
-                let open = head_in(view, entity)?.and_then(|head| head.lock).and_then(|lock| lock.attempt);
-                if let Some(open) = open.filter(|open| !shared.dispatch().has(open.token.get())) {
-                    absent.push((entity.clone(), open.token.get()));
-                }
+                let attempt = head_in(view, entity)?.and_then(|head| head.lock).and_then(|lock| lock.attempt);
+                open.extend(attempt.map(|attempt| (entity.clone(), attempt.token.get())));
             }
-            Ok((absent, keys.last().map(behind)))
+            Ok((open, keys.last().map(behind)))
         });
         match page.await {
-            Ok((absent, next)) => {
+            Ok((mut absent, next)) => {
+                absent.retain(|(_, token)| !core.dispatch().has(*token));
                 if !absent.is_empty() {
                     core.pause(DOUBT_MS).await;
                     take_in(core, absent).await;

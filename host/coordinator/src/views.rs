@@ -263,9 +263,9 @@ pub(crate) async fn history(
             Ok(ControlFlow::Continue(()))
         })?;
         let full = entries.len() == limit;
-        let before = entries.last().map(|entry| entry.number).filter(|number| full && *number > 1);
+        let older = entries.last().map(|entry| entry.number).filter(|number| full && *number > 1);
         let known = !entries.is_empty() || before.is_some();
-        Ok(known.then_some(History { incarnation, entries, before }))
+        Ok(known.then_some(History { incarnation, entries, before: older }))
     })
     .await
 }

@@ -5,6 +5,7 @@
 
 mod codec;
 mod crowd;
+mod engines;
 mod flagship;
 mod lists;
 mod repair;

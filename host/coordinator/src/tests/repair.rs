@@ -112,6 +112,60 @@ fn the_reconciler_finds_by_itself_what_was_planted() {
 }
 
 #[test]
+fn an_open_attempt_that_nobody_runs_is_begun_again_by_the_reconciler() {
+    check(
+        r#"
+        deploy one
+        create a
+        send a resize {"size":2} id=e1
+        forget a
+        attempts
+        advance 1s
+        advance 1s
+        advance 1s
+        advance 1s
+        advance 1s
+        advance 1s
+        step a#1 to provisioning
+        step a to provisioning
+        history a
+        stats
+        "#,
+        expect![[r#"
+            deploy one
+                revision 1
+            create a
+                created @i1 v1
+            send a resize {"size":2} id=e1
+                accepted @i1.1 v2 planning
+                * pool/a attempt 1 token t1 runs plan in planning
+            forget a
+            attempts
+            advance 1s
+            advance 1s
+            advance 1s
+            advance 1s
+            advance 1s
+                * pool/a attempt 2 token t2 runs plan in planning
+            advance 1s
+            step a#1 to provisioning
+                REFUSED fenced: expected attempt 2, token t2, got attempt 1, token t1
+            step a to provisioning
+                committed v3
+            history a
+                h1 v1 ready | created | by local
+                h2 v2 ready -> planning | event resize | .1 attempt 1 token t1 by local
+                h3 v2 planning | begun again: LostWithHost | .1 attempt 2 token t2 by host
+                h4 v2 planning | fact Repaired: an open attempt that nobody runs | .1 by host
+                h5 v2 planning | fact Fenced: fenced: pool/a@i1.1: expected attempt 2, token t2, got attempt 1, token t1 | .1 attempt 1 token t1 by pool/a@i1.1
+                h6 v3 planning -> provisioning | plan | .1 attempt 2 token t2 by pool/a@i1.1
+            stats
+                dispatched 2 deadlines 0 due 0 timers 0 recovered 0 repaired 1 jumps 0 resyncs 0 refused [(Fenced, 1)]
+        "#]],
+    );
+}
+
+#[test]
 fn a_step_whose_commit_failed_may_ask_again() {
     check(
         r#"

@@ -245,8 +245,11 @@ impl World {
                 let found = self.host().reconcile().await;
                 self.say(format!("{found:?}"));
             }
-            "hold" => self.mem.hold(),
-            "release" => self.mem.release(),
+            // The host loses sight of an attempt, as if a wake-up had been lost.
+            "forget" => {
+                let token = self.attempt(line.at(1)).token().get();
+                self.host().core().forget(token);
+            }
             "fail-next" => self.mem.fail_next(match line.at(1) {
                 "unavailable" => Fault::Unavailable,
                 "kept" => Fault::Indeterminate { kept: true },
