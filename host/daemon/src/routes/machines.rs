@@ -7,7 +7,7 @@ use crate::api::{
 use crate::app::{App, Shared};
 use crate::base64;
 use crate::extract::{Body, MachinePath, Params};
-use crate::limits::{COMPONENT_BYTES_MAX, DEPLOY_BODY_BYTES_MAX, HELD_BACK_MAX, PAGE_MAX};
+use crate::limits::{COMPONENT_BYTES_MAX, DEPLOY_BODY_BYTES_MAX, HELD_BACK_MAX, MANIFEST_BYTES_MAX, PAGE_MAX};
 use crate::problem::{Problem, Reason};
 use crate::views;
 use axum::Json;
@@ -37,6 +37,11 @@ pub(crate) async fn deploy(
     State(app): State<Shared>,
     Body(request): Body<DeployRequest, DEPLOY_BODY_BYTES_MAX>,
 ) -> Result<(StatusCode, Json<Deployed>), Problem> {
+    if request.manifest.len() > MANIFEST_BYTES_MAX {
+        let expected = format!("at most {MANIFEST_BYTES_MAX} bytes (manifest_bytes_max)");
+        let got = format!("{} bytes", request.manifest.len());
+        return Err(Problem::new(Reason::TooLarge, "manifest", expected, got));
+    }
     let report = interlock_manifest::parse("manifest", &request.manifest);
     let mut findings: Vec<Finding> = report.problems.iter().map(finding_of_manifest).collect();
     let bytes = request.component.as_deref().map(decode).transpose()?;
