@@ -92,7 +92,10 @@ fn a_component_that_does_not_fit_is_refused_with_every_reason_and_leaves_nothing
         let api = host.api();
         let before = files(&host.data())?;
         let send = |manifest: &str, bytes: &[u8]| {
-            api.post("/v1/machines", json!({ "manifest": manifest, "component": interlock_daemon::base64::encode(bytes) }))
+            api.post(
+                "/v1/machines",
+                json!({ "manifest": manifest, "component": interlock_daemon::base64::encode(bytes) }),
+            )
         };
         for (name, wanted) in [
             ("wasi-http", vec!["wasi:http"]),
@@ -127,7 +130,10 @@ fn a_component_that_does_not_fit_is_refused_with_every_reason_and_leaves_nothing
         // A bad second revision leaves the first as it was.
         send(COUNTED, &hostile_wat("wasi-http")?).await?.refused(400, "invalid")?;
         let machine = api.get("/v1/machines/counted").await?.done()?;
-        ensure!(machine["active"] == 1 && machine["revisions"].as_array().is_some_and(|all| all.len() == 1), "{machine}");
+        ensure!(
+            machine["active"] == 1 && machine["revisions"].as_array().is_some_and(|all| all.len() == 1),
+            "{machine}"
+        );
         Ok(())
     })
 }

@@ -231,7 +231,10 @@ fn every_verb_twice_is_one_effect() -> Result<()> {
         let back = json!({ "to": 1 });
         let once = api.post("/v1/machines/door/rollback", back.clone()).await?.done()?;
         let twice = api.post("/v1/machines/door/rollback", back).await?.done()?;
-        ensure!(once["new"] == true && twice["new"] == false && once["revision"] == twice["revision"], "{once} {twice}");
+        ensure!(
+            once["new"] == true && twice["new"] == false && once["revision"] == twice["revision"],
+            "{once} {twice}"
+        );
         Ok(())
     })
 }

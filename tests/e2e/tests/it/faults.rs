@@ -1,9 +1,9 @@
 //! Whole executions on a disk that fails, and loses power, while they run: the real engine, the real
 //! coordinator, steps that ask again. What was acknowledged is there, what was not is whole or nowhere.
 
-use crate::host::run;
-use crate::ledger::audit_store;
-use crate::machines::COUNTED;
+use crate::host::{Host, Setup, event, run};
+use crate::ledger::{audit, audit_store};
+use crate::machines::{COUNTED, PLAIN};
 use anyhow::{Context as _, Result, ensure};
 use interlock_conformance::{Random, SimDisk, redb_options};
 use interlock_coordinator::{Attempt, Coordinator, Ended, Executor, Options, SubmitError};
@@ -13,6 +13,7 @@ use interlock_kernel::ids::{EntityId, Principal};
 use interlock_kernel::record::{AnswerKind, Expect, Failure, What};
 use interlock_kernel::view::Event;
 use interlock_store::{ManualClock, Redb, StoreError, SystemClock};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -176,4 +177,54 @@ async fn settled(host: &Coordinator, id: &EntityId, sent: &[String]) -> Result<(
         ensure!(data[field] == sent.len(), "{} events, and {data}", sent.len());
     }
     Ok(())
+}
+
+/// The whole daemon, where no file can grow any more: without a restart it reads on, and writes again once there
+/// is room.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_daemon_on_a_full_disk_reads_on_and_writes_again_once_there_is_room() -> Result<()> {
+    const ROOM: u64 = 12 << 20;
+    run(async {
+        let mut host = Host::with(Setup { file_bytes_max: Some(ROOM), ..Setup::default() }).await?;
+        host.api().deploy(PLAIN, None).await?;
+        let text = "x".repeat(200 << 10);
+        let create = |nth: usize| {
+            let body = json!({ "machine": "plain", "key": nth.to_string(), "desired": { "text": text } });
+            let api = host.api();
+            async move { api.post("/v1/entities", body).await }
+        };
+        let mut made = 0;
+        let full = loop {
+            let reply = create(made).await?;
+            if reply.status != 201 {
+                break reply;
+            }
+            made += 1;
+            ensure!(made < 1_000, "the disk is never full");
+        };
+        ensure!(made > 3 && full.status == 503, "after {made}: {full:?}");
+        ensure!(full.body["code"] == "indeterminate" || full.retry_after.is_some(), "{full:?}");
+        for round in 0..3 {
+            for nth in 0..made {
+                let entity =
+                    host.api().entity(&format!("plain/{nth}")).await.with_context(|| format!("round {round}"))?;
+                ensure!(entity["version"] == 1 && entity["generation"] == 1, "{entity}");
+            }
+            let again = create(made).await?;
+            ensure!(again.status == 503, "{again:?}");
+        }
+        host.make_room().await?;
+        // The same request, until the host has noticed.
+        while create(made).await?.status == 503 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        host.api().send("plain/0", "e1", event("note")).await?.done()?;
+        host.api().get("/readyz").await?.done()?;
+        host.crash().await?;
+        ensure!(host.api().entity(&format!("plain/{made}")).await?["generation"] == 1);
+        host.stop().await?;
+        ensure!(audit(&host.data()).await? == made + 1);
+        Ok(())
+    })
 }

@@ -1,6 +1,6 @@
 //! A daemon in a process of its own, and the requests that tests make of it.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use reqwest::{Client, Method, StatusCode, header};
 use serde_json::{Value, json};
 use std::future::Future;
@@ -46,11 +46,13 @@ pub(crate) fn folder() -> Result<TempDir> {
 pub(crate) struct Setup {
     pub(crate) slots: u32,
     pub(crate) stop_within: Duration,
+    /// No file of the daemon may grow past this, as on a disk that is full.
+    pub(crate) file_bytes_max: Option<u64>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { slots: 8, stop_within: Duration::from_secs(4) }
+        Self { slots: 8, stop_within: Duration::from_secs(4), file_bytes_max: None }
     }
 }
 
@@ -91,7 +93,18 @@ impl Host {
     /// Starts a process on the folder and does not wait for it: it may be killed before it listens.
     pub(crate) fn spawn(&mut self) -> Result<Booting> {
         let log = std::fs::File::options().create(true).append(true).open(self.log())?;
-        let mut child = Command::new(env!("CARGO_BIN_EXE_interlock-e2e"))
+        let program = env!("CARGO_BIN_EXE_interlock-e2e");
+        let mut command = match self.setup.file_bytes_max {
+            None => Command::new(program),
+            Some(max) => {
+                let mut shell = Command::new("sh");
+                // In blocks of 512 bytes; the signal ignored, a write says that it failed.
+                let limited = format!("trap '' XFSZ; ulimit -S -f {}; exec \"$0\" \"$@\"", max / 512);
+                shell.args(["-c", &limited, program]);
+                shell
+            }
+        };
+        let mut child = command
             .arg("serve")
             .arg(self.data())
             .arg(self.setup.slots.to_string())
@@ -112,6 +125,15 @@ impl Host {
         let booting = self.spawn()?;
         let url = booting.url().await?;
         self.api = Api::new(url)?;
+        Ok(())
+    }
+
+    /// The disk has room again.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn make_room(&self) -> Result<()> {
+        let pid = self.child.as_ref().and_then(Child::id).context("a daemon that runs")?;
+        let status = Command::new("prlimit").args(["--pid", &pid.to_string(), "--fsize=unlimited"]).status().await;
+        ensure!(status.context("prlimit, of util-linux")?.success(), "the limit of {pid} stays");
         Ok(())
     }
 
@@ -274,7 +296,8 @@ impl Api {
 
     pub(crate) async fn apply(&self, entity: &str, generation: u64, desired: Value) -> Result<Reply> {
         let request = self.request(Method::PUT, &format!("/v1/entities/{entity}/desired"));
-        self.ask(request.header(header::IF_MATCH, format!("\"{generation}\"")).json(&json!({ "desired": desired }))).await
+        self.ask(request.header(header::IF_MATCH, format!("\"{generation}\"")).json(&json!({ "desired": desired })))
+            .await
     }
 
     pub(crate) async fn killed(&self, entity: &str, reason: &str) -> Result<Reply> {
@@ -309,6 +332,17 @@ impl Api {
     pub(crate) async fn counter(&self, name: &str) -> Result<u64> {
         let stats = self.get("/v1/stats").await?.done()?;
         stats["counters"][name].as_u64().with_context(|| format!("the counter {name}: {stats}"))
+    }
+
+    /// Waits until no step runs. The bound of the test is the bound of the wait.
+    pub(crate) async fn idle(&self) -> Result<()> {
+        loop {
+            let stats = self.get("/v1/stats").await?.done()?;
+            if stats["running"] == 0 && stats["waiting"] == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Asks for an entity until it is as wanted. The bound of the test is the bound of the wait.

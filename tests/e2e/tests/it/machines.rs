@@ -145,3 +145,30 @@ retry    = { attempts = 3, first = "1h", max = "1h" }
 kind    = "final"
 outcome = "failed"
 "#;
+
+/// A machine that takes any document.
+pub(crate) const PLAIN: &str = r#"
+machine = "plain"
+owner   = "interlock tests"
+initial = "calm"
+
+[desired.schema]
+type = "object"
+[data]
+default = { n = 0 }
+[data.schema]
+type = "object"
+[events.note]
+on_busy = "queue"
+[events.hold]
+[events.free]
+
+[states.calm]
+kind    = "rest"
+on.note = { set = { "data.n" = { increment = 1 } } }
+on.hold = { to = "held" }
+
+[states.held]
+wait    = "forever"
+on.free = { to = "calm" }
+"#;

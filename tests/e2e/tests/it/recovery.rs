@@ -32,7 +32,12 @@ fn a_killed_host_begins_its_step_again_with_a_higher_token() -> Result<()> {
         let api = host.api();
         let after = api.until("stubborn/a", |entity| runs(entity) && entity["lock"]["attempt"] == 2).await?;
         ensure!(after["locked_by"] == before["locked_by"] && after["version"] == before["version"]);
-        ensure!(after["lock"]["token"].as_u64() > before["lock"]["token"].as_u64(), "{} {}", before["lock"], after["lock"]);
+        ensure!(
+            after["lock"]["token"].as_u64() > before["lock"]["token"].as_u64(),
+            "{} {}",
+            before["lock"],
+            after["lock"]
+        );
         ensure!(after["lock"]["lost"] == 1 && after["lock"]["failed"] == 0);
 
         let again = api.send("stubborn/a", "e1", looping()).await?;
@@ -42,9 +47,7 @@ fn a_killed_host_begins_its_step_again_with_a_higher_token() -> Result<()> {
 
         // Whatever it does, it can be ended; its loop stops within a tick and gives its slot back.
         api.killed("stubborn/a", "the test is over").await?.done()?;
-        while api.get("/v1/stats").await?.done()?["running"] != 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        api.idle().await?;
         let last = api.entity("stubborn/a").await?;
         ensure!(last["state"] == "killed" && last["locked_by"].is_null(), "{last}");
         let history = api.history("stubborn/a").await?;
@@ -121,7 +124,10 @@ fn a_client_whose_wait_was_cut_by_a_kill_asks_again_and_hears_the_end() -> Resul
         let freed = host.api().send("door/a", "e2", event("free")).await?.done()?;
         let end = waiting.await??;
         ensure!(end.replayed && end.status == 200 && end.body["outcome"] == "succeeded", "{end:?}");
-        ensure!(end.body["version"] == freed["version"] && end.body["execution"] == freed["execution"], "{end:?} {freed}");
+        ensure!(
+            end.body["version"] == freed["version"] && end.body["execution"] == freed["execution"],
+            "{end:?} {freed}"
+        );
         Ok(())
     })
 }
@@ -146,7 +152,9 @@ fn a_stop_in_good_order_keeps_its_time_and_counts_against_nobody() -> Result<()>
         ensure!(after["lock"]["lost"] == 0 && after["lock"]["failed"] == 0, "{}", after["lock"]);
         let history = host.api().history("stubborn/a").await?;
         let begun = of_kind(&history, "begun");
-        ensure!(begun.len() == 1 && begun[0]["what"].as_str().is_some_and(|what| what.contains("stopped with its host")));
+        ensure!(
+            begun.len() == 1 && begun[0]["what"].as_str().is_some_and(|what| what.contains("stopped with its host"))
+        );
         Ok(())
     })
 }

@@ -2,7 +2,7 @@
 //! can be reached from outside at its value and one above.
 
 use crate::host::{Api, Host, Reply, event, run};
-use crate::machines::DOOR;
+use crate::machines::{DOOR, PLAIN};
 use anyhow::{Context as _, Result, ensure};
 use expect_test::expect_file;
 use interlock_daemon::limits::{BODY_BYTES_MAX, MANIFEST_BYTES_MAX, PAGE_MAX};
@@ -113,8 +113,8 @@ async fn everything(api: &Api) -> Result<Value> {
 
 fn without_incarnation(text: &str) -> String {
     match text.split_once('@').map(|(before, rest)| (before, rest.trim_start_matches(|c: char| c.is_ascii_digit()))) {
-        Some((before, rest)) => format!("{before}@I{rest}"),
-        None => text.to_owned(),
+        Some((before, rest)) if rest.starts_with('.') => format!("{before}@I{rest}"),
+        _ => text.to_owned(),
     }
 }
 
@@ -123,7 +123,9 @@ async fn ask(api: &Api, line: &str) -> Result<Reply> {
     let method: Method = words.next().context("a method")?.parse()?;
     let mut request = api.request(method, words.next().context("a path")?);
     let mut rest = words.next().unwrap_or_default();
-    while let Some((header, body)) = rest.split_once(' ').filter(|(word, _)| word.contains(':') && !word.starts_with('{')) {
+    while let Some((header, body)) =
+        rest.split_once(' ').filter(|(word, _)| word.contains(':') && !word.starts_with('{'))
+    {
         let (name, value) = header.split_once(':').context("a header")?;
         request = request.header(name, value);
         rest = body;
@@ -133,33 +135,6 @@ async fn ask(api: &Api, line: &str) -> Result<Reply> {
     }
     api.ask(request).await
 }
-
-/// A machine that takes any document.
-const PLAIN: &str = r#"
-machine = "plain"
-owner   = "interlock tests"
-initial = "calm"
-
-[desired.schema]
-type = "object"
-[data]
-default = { n = 0 }
-[data.schema]
-type = "object"
-[events.note]
-on_busy = "queue"
-[events.hold]
-[events.free]
-
-[states.calm]
-kind    = "rest"
-on.note = { set = { "data.n" = { increment = 1 } } }
-on.hold = { to = "held" }
-
-[states.held]
-wait    = "forever"
-on.free = { to = "calm" }
-"#;
 
 /// At its bound a request is taken; one above it is refused with this status, naming `word`.
 async fn bound<F>(name: &str, max: usize, status: u16, ask: impl Fn(usize) -> F) -> Result<()>
@@ -190,13 +165,14 @@ fn every_bound_holds_at_its_value_and_refuses_one_more() -> Result<()> {
             async move { api.post("/v1/machines", json!({ "manifest": manifest })).await }
         })
         .await?;
-        bound("a manifest", MANIFEST_BYTES_MAX, 400, |size| {
+        bound("a manifest", MANIFEST_BYTES_MAX, 413, |size| {
             let manifest = format!("{PLAIN}#{}", "x".repeat(size - PLAIN.len() - 1));
             async move { api.post("/v1/machines", json!({ "manifest": manifest })).await }
         })
         .await?;
         bound("labels", LABELS_MAX, 413, |size| {
-            let labels: Value = (0..size).map(|nth| (nth.to_string(), json!("x"))).collect::<serde_json::Map<_, _>>().into();
+            let labels: Value =
+                (0..size).map(|nth| (nth.to_string(), json!("x"))).collect::<serde_json::Map<_, _>>().into();
             create(json!({ "machine": "plain", "key": format!("labels-{size}"), "labels": labels }))
         })
         .await?;
@@ -204,7 +180,8 @@ fn every_bound_holds_at_its_value_and_refuses_one_more() -> Result<()> {
             create(json!({ "machine": "plain", "key": format!("label-{size}"), "labels": { "name": text(size) } }))
         })
         .await?;
-        bound("a page", PAGE_MAX, 400, |size| async move { api.get(&format!("/v1/entities?limit={size}")).await }).await?;
+        bound("a page", PAGE_MAX, 400, |size| async move { api.get(&format!("/v1/entities?limit={size}")).await })
+            .await?;
 
         api.create("plain/a").await?;
         bound("an event id", EVENT_ID_BYTES_MAX, 400, |size| async move {

@@ -146,8 +146,11 @@ fn a_watch_of_a_machine_tells_of_its_entities_only_and_in_order() -> Result<()> 
             api.send(entity, "e1", event("hold")).await?.done()?;
         }
         let heard = stream.entries(4).await?;
-        let heard: Vec<_> = heard.iter().map(|told| format!("{} {}", told.data["entity"], told.data["entry"]["kind"])).collect();
-        ensure!(heard == [r#""gate/a" "created""#, r#""gate/a" "event""#, r#""gate/b" "created""#, r#""gate/b" "event""#]);
+        let heard: Vec<_> =
+            heard.iter().map(|told| format!("{} {}", told.data["entity"], told.data["entry"]["kind"])).collect();
+        ensure!(
+            heard == [r#""gate/a" "created""#, r#""gate/a" "event""#, r#""gate/b" "created""#, r#""gate/b" "event""#]
+        );
         Ok(())
     })
 }
