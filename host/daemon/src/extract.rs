@@ -1,6 +1,6 @@
 //! Requests, read strictly: what a route does not know is refused by name, with the nearest one it knows.
 
-use crate::limits::BODY_BYTES_MAX;
+use crate::limits::{BODY_BYTES_MAX, DISCARDED_BYTES_MAX};
 use crate::problem::{Problem, Reason};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
@@ -30,22 +30,21 @@ impl<T: DeserializeOwned, S: Send + Sync, const MAX: usize> FromRequest<S> for B
 }
 
 async fn collect(request: Request, max: usize) -> Result<Vec<u8>, Problem> {
-    let name = if max == BODY_BYTES_MAX { "body_bytes_max" } else { "deploy_body_bytes_max" };
-    let too_large = |got: String| Problem::new(Reason::TooLarge, "body", format!("at most {max} bytes ({name})"), got);
-    let announced = request.headers().get(header::CONTENT_LENGTH);
-    if let Some(length) = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok())
-        && length > max as u64
-    {
-        return Err(too_large(format!("{length} bytes")));
-    }
     let mut bytes = Vec::new();
+    let mut length: usize = 0;
     let mut chunks = request.into_body().into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|why| Problem::invalid("body", "a whole body", why))?;
-        if bytes.len() + chunk.len() > max {
-            return Err(too_large("more".to_owned()));
+        length = length.saturating_add(chunk.len());
+        if length <= max {
+            bytes.extend_from_slice(&chunk);
+        } else if length > max.saturating_add(DISCARDED_BYTES_MAX) {
+            break;
         }
-        bytes.extend_from_slice(&chunk);
+    }
+    if length > max {
+        let name = if max == BODY_BYTES_MAX { "body_bytes_max" } else { "deploy_body_bytes_max" };
+        return Err(Problem::new(Reason::TooLarge, "body", format!("at most {max} bytes ({name})"), "more"));
     }
     Ok(bytes)
 }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 /// A request's body, in bytes: two documents at their own limit, escaped, and what stands around them.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// What is read and thrown away of a body past its limit, in bytes, so that its sender hears why before the
+/// connection closes on it.
+pub const DISCARDED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A deploy's body, in bytes: the component at its limit in base64, and the manifest.
 pub const DEPLOY_BODY_BYTES_MAX: usize = COMPONENT_BYTES_MAX / 3 * 4 + 2 * MANIFEST_BYTES_MAX;
 /// A component, in bytes: a Python step with its interpreter has 40 MB.

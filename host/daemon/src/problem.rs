@@ -324,6 +324,10 @@ impl IntoResponse for Problem {
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.status == 413 {
+            // The rest of a body may still be on its way: nothing else can come over this connection.
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         if let Some(seconds) = self.retry_after_s() {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }

@@ -201,22 +201,29 @@ impl Running {
 fn service(app: &Shared) -> Router {
     routes::router()
         .layer(middleware::from_fn(same_origin))
-        .layer(middleware::from_fn_with_state(Arc::clone(app), guarded))
+        .layer(middleware::from_fn(contained))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), counted))
         .with_state(Arc::clone(app))
 }
 
-/// A panic of a handler is that request's fault alone.
-async fn guarded(State(app): State<Shared>, request: Request, next: Next) -> Response {
+/// Counts and logs what was answered.
+async fn counted(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let asked = app.clock.monotonic();
-    let response = AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_| {
-        tracing::error!(%method, path, "a request's handler panicked");
-        Problem::internal("a panic in the handler; the log has more").into_response()
-    });
+    let response = next.run(request).await;
     let took = app.clock.monotonic().saturating_sub(asked);
     tracing::debug!(%method, path, status = response.status().as_u16(), ?took, "answered");
     app.answered.count(response.status());
     response
+}
+
+/// A panic of a handler is that request's fault alone.
+async fn contained(request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!(%method, path, "a request's handler panicked");
+        Problem::internal("a panic in the handler; the log has more").into_response()
+    })
 }
 
 /// Without authentication the loopback address is the only lock on the door. A web page must not turn the key: its
@@ -255,6 +262,30 @@ fn is_loopback(authority: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    async fn bad() -> &'static str {
+        panic!("a handler may panic")
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_one_requests_fault() -> anyhow::Result<()> {
+        let router = Router::new()
+            .route("/bad", axum::routing::get(bad))
+            .route("/good", axum::routing::get(|| async { "good" }))
+            .layer(middleware::from_fn(contained));
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let addr = listener.local_addr()?;
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await });
+        let http = reqwest::Client::builder().no_proxy().build()?;
+        let bad = http.get(format!("http://{addr}/bad")).send().await?;
+        assert_eq!(bad.status().as_u16(), 500);
+        let problem: Problem = serde_json::from_str(&bad.text().await?)?;
+        assert_eq!(problem.code, "internal");
+        let good = http.get(format!("http://{addr}/good")).send().await?;
+        assert_eq!(good.text().await?, "good");
+        serving.abort();
+        Ok(())
+    }
 
     #[test]
     fn web_pages_are_kept_out() {

@@ -86,12 +86,22 @@ async fn list(args: List, client: &Client, out: Out) -> Result<(), Failed> {
     query.extend(args.after.map(|after| ("after", after)));
     let page = client.entities(&query).await?;
     out.result(&page, |_| show::entities(&page));
+    if let Some(next) = &page.next {
+        out.hint(&format!("there may be more: --after {next}"));
+    }
     Ok(())
 }
 
 async fn apply(args: Apply, client: &Client, out: Out) -> Result<(), Failed> {
     let request = ApplyRequest { desired: document("desired", &args.desired)? };
-    let applied = client.apply(&args.entity, &request, args.if_generation).await?;
+    let applied = client.apply(&args.entity, &request, args.if_generation).await.inspect_err(|failed| {
+        if matches!(failed, Failed::Problem(problem) if problem.status == 428) {
+            out.hint(&format!(
+                "name the generation that you have read: --if-generation N (interlock entity get {})",
+                args.entity
+            ));
+        }
+    })?;
     out.result(&applied, |_| {
         let seen = applied.observed_generation;
         format!("{}   generation {}, steps have seen {seen}\n", applied.entity, applied.generation)

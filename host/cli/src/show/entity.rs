@@ -104,11 +104,7 @@ pub(crate) fn entities(page: &EntityPage) -> String {
         ]
     };
     let rows: Vec<_> = page.entities.iter().map(row).collect();
-    let mut text = table(&["entity", "state", "version", "revision", "seen", "locked by", "entered", "labels"], &rows);
-    if let Some(next) = &page.next {
-        text.push_str(&format!("more: --after {next}\n"));
-    }
-    text
+    table(&["entity", "state", "version", "revision", "seen", "locked by", "entered", "labels"], &rows)
 }
 
 /// The answer to an event.
@@ -139,4 +135,61 @@ pub(crate) fn answer(entity: &str, answer: &AnswerView, replayed: bool, paint: P
         ],
     ));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use interlock_daemon::api::RejectionView;
+    use interlock_kernel::doc::Doc;
+
+    fn taken(kind: AnswerKind) -> AnswerView {
+        AnswerView {
+            answer: kind,
+            event: "e1".to_owned(),
+            execution: Some("resource/gpu-7@3.1".to_owned()),
+            version: 2,
+            state: "planning".to_owned(),
+            rejection: None,
+            outcome: None,
+            outputs: None,
+        }
+    }
+
+    #[test]
+    fn an_answer_says_what_became_of_the_event() {
+        let done = AnswerView {
+            version: 5,
+            state: "ready".to_owned(),
+            outcome: Some(ExecutionOutcome::Succeeded),
+            outputs: Doc::parse(r#"{"size": 4}"#).ok().map(Document),
+            ..taken(AnswerKind::Accepted)
+        };
+        let refused = AnswerView {
+            execution: None,
+            rejection: Some(RejectionView {
+                code: "guard".to_owned(),
+                subject: "resource/gpu-7".to_owned(),
+                expected: "event.size ne data.size".to_owned(),
+                got: "4 and 4".to_owned(),
+                retryable: false,
+                retry_after_ms: None,
+            }),
+            ..taken(AnswerKind::Refused)
+        };
+        let show = |view: &AnswerView, replayed| answer("resource/gpu-7", view, replayed, Paint::Off);
+        let all = [show(&taken(AnswerKind::Accepted), true), show(&done, false), show(&refused, false)].concat();
+        expect![[r#"
+            accepted   resource/gpu-7@3.1   planning   version 2   event e1   the same answer as before, nothing new
+            accepted   resource/gpu-7@3.1   ready   version 5   event e1
+              outcome    succeeded
+              outputs    {"size":4}
+            refused   resource/gpu-7   planning   version 2   event e1
+              because    guard
+              expected   event.size ne data.size
+              got        4 and 4
+        "#]]
+        .assert_eq(&all);
+    }
 }

@@ -33,7 +33,9 @@ pub(crate) fn finding(finding: &Finding, paint: Paint) -> String {
         _ => finding.subject.clone(),
     };
     let mut text = format!("{word}[{}]: {place}: {}\n", finding.code, finding.message);
-    if let (Some(expected), Some(got)) = (&finding.expected, &finding.got) {
+    if let (Some(expected), Some(got)) = (&finding.expected, &finding.got)
+        && !finding.message.contains(expected.as_str())
+    {
         text.push_str(&format!("  expected {expected}, got {got}\n"));
     }
     text.push_str(&format!("  {}\n", finding.remedy));

@@ -6,7 +6,14 @@ use interlock_daemon::Problem;
 /// A refusal as the demo shows it.
 pub(crate) fn refusal(problem: &Problem, paint: Paint) -> String {
     let word = if problem.status == 500 { "FAULT" } else { "REFUSED" };
-    format!("{}   {}: {}\n{}", paint.red(word), problem.code, problem.detail, fields("  ", &particulars(problem)))
+    format!("{}   {}: {}\n{}", paint.red(word), problem.code, sentence(problem), fields("  ", &particulars(problem)))
+}
+
+/// The sentence without what the lines below it say again.
+fn sentence(problem: &Problem) -> &str {
+    let again = format!("expected {}, got {}", problem.expected, problem.got);
+    let short = problem.detail.strip_suffix(&again).map(|rest| rest.trim_end_matches([':', ' ']));
+    short.filter(|rest| !rest.is_empty()).unwrap_or(&problem.detail)
 }
 
 /// The lines below the first.
@@ -30,5 +37,40 @@ fn retry(problem: &Problem) -> String {
     match until {
         Some(until) => format!("{when}; this state ends no later than {until}"),
         None => when,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use interlock_daemon::Reason;
+    use interlock_kernel::rejection::Code;
+
+    #[test]
+    fn a_refusal_says_each_thing_once() {
+        let busy = Problem {
+            detail: "resource/gpu-7 is being modified, try again shortly".to_owned(),
+            ..Problem::new(Reason::Decided(Code::Busy), "resource/gpu-7", "unlocked", "locked by resource/gpu-7@3.1")
+        };
+        let busy = busy.retry_after(2_900).owned_by("platform-team").of_event("e1");
+        let invalid = Problem::invalid("event.resize/size", "at most 64", "400");
+        let fault = Problem::internal("a panic in the handler; the log has more");
+        let all = [&busy, &invalid, &fault].map(|problem| refusal(problem, Paint::Off)).concat();
+        expect![[r#"
+            REFUSED   busy: resource/gpu-7 is being modified, try again shortly
+              expected   unlocked
+              got        locked by resource/gpu-7@3.1
+              retry      in 2.9 s
+              event      e1
+              owner      platform-team
+            REFUSED   invalid: event.resize/size
+              expected   at most 64
+              got        400
+            FAULT   internal: the host
+              expected   an answer
+              got        a panic in the handler; the log has more
+        "#]]
+        .assert_eq(&all);
     }
 }

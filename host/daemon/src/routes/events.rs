@@ -106,7 +106,16 @@ async fn answered(app: &App, entity: &EntityId, answer: &Answer, wait: Option<Du
     let Some(wait) = wait else {
         return respond(app, entity, answer, body).await;
     };
-    let settled = app.coordinator.settled(entity, answer, wait).await?;
+    let mut stopping = app.stopping.clone();
+    let in_time = tokio::select! {
+        settled = app.coordinator.settled(entity, answer, wait) => Some(settled?),
+        _ = stopping.wait_for(|stopping| *stopping) => None,
+    };
+    let settled = match in_time {
+        Some(settled) => settled,
+        // The daemon stops: say where it stands rather than be cut off.
+        None => app.coordinator.settled(entity, answer, Duration::ZERO).await?,
+    };
     let body = match settled {
         Settled::Ended { succeeded, state, version, outputs, execution } => AnswerView {
             answer: AnswerKind::Accepted,

@@ -1,6 +1,6 @@
 //! Events: taken, queued, refused, remembered, awaited.
 
-use crate::site::Site;
+use crate::site::{Answer, Site};
 use expect_test::expect;
 use interlock_daemon::base64;
 use reqwest::Method;
@@ -119,6 +119,23 @@ async fn waiting_ends_at_its_limit() -> anyhow::Result<()> {
     let wrong = site.request(Method::POST, "/v1/entities/door/a/events?wait=soon")?;
     let wrong = site.ask(wrong.json(&json!({ "name": "push", "payload": { "force": 5 } }))).await?;
     assert_eq!(wrong.line(), r#"400 invalid: query.wait: expected a duration such as 500ms, 30s or 5m, got "soon""#);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_answers_those_who_wait() -> anyhow::Result<()> {
+    let mut site = Site::with_door().await?;
+    site.send("door/a", "e1", "push", json!({ "force": 5 })).await?;
+    let again = site.request(Method::POST, "/v1/entities/door/a/events?wait=5m")?;
+    let again = again.header("Idempotency-Key", "e1").json(&json!({ "name": "push", "payload": { "force": 5 } }));
+    let waiting = tokio::spawn(again.send());
+    // Answered once it is in the handler, so that the stop finds it waiting.
+    while site.get("/v1/stats").await?.at("/counters/decided").as_u64() < Some(6) {
+        tokio::task::yield_now().await;
+    }
+    site.stop().await?;
+    let answered = Answer::read(waiting.await??).await?;
+    assert_eq!((answered.status, answered.at("/outcome")), (202, &json!("running")));
     Ok(())
 }
 
