@@ -304,7 +304,6 @@ pub(super) fn busy(draft: &Draft<'_>) -> Result<Rejection, Stop> {
     let Some(lock) = &head.lock else {
         return Ok(Rejection::new(Code::Busy, &draft.id, "unlocked", format!("{} without a lock", head.state)));
     };
-    let state = draft.state()?;
     let timer = head.timers.iter().map(|timer| timer.due).min();
     let (waits, retry) = match (&head.park, lock.attempt, lock.retry, timer) {
         (Some(park), ..) => (format!("parked: {}", park.code), None),
@@ -316,7 +315,9 @@ pub(super) fn busy(draft: &Draft<'_>) -> Result<Rejection, Stop> {
         (None, None, None, Some(due)) => {
             ("waiting for a timer".to_owned(), Some(due.since(now.wall).max(BUSY_RETRY_MS)))
         }
-        (None, None, None, None) => ("waiting for an event".to_owned(), Some(state.idle_ms)),
+        (None, None, None, None) => {
+            ("waiting for an event".to_owned(), head.deadline.map(|at| at.since(now.store).max(BUSY_RETRY_MS)))
+        }
     };
     let wall = |at: StoreTime| now.wall.plus(at.since(now.store));
     let bounds = [head.deadline.map(wall), lock.limit.map(wall), timer.filter(|_| lock.attempt.is_none())];
@@ -338,7 +339,8 @@ pub(super) fn busy(draft: &Draft<'_>) -> Result<Rejection, Stop> {
     }));
     Ok(match retry {
         Some(ms) => rejection.retry_after(ms),
-        None => rejection,
+        // Parked is for an operator to end; an event may come at any time.
+        None => Rejection { retryable: head.park.is_none(), ..rejection },
     })
 }
 

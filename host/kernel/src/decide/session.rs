@@ -10,7 +10,7 @@ use crate::record::{BeginReason, Closed, Expires, Failure, Key, Record, SessionR
 use crate::rejection::{Code, Rejection};
 use crate::view::{Decision, Span, Stop};
 
-/// Opens a session and closes every other.
+/// Opens a session and closes every other; the same nonce again is the same session.
 pub(super) fn open(given: &Given<'_>, nonce: &str, secret: &[u8; 32]) -> Result<Decision, Stop> {
     let id = SessionId::mint(given.now.seq);
     let mut writes = Vec::new();
@@ -19,6 +19,9 @@ pub(super) fn open(given: &Given<'_>, nonce: &str, secret: &[u8; 32]) -> Result<
         let (Key::Session(old), Record::Session(session)) = (&key, record) else {
             continue;
         };
+        if session.nonce == nonce && session.closed.is_none() {
+            return Ok(Decision::plain(Outcome::Session(*old, 0))); // told again after a lost answer
+        }
         let empty = given.view.scan(&Span::Open(*old), 1)?.is_empty();
         if session.closed.is_none() {
             closed = closed.saturating_add(1);

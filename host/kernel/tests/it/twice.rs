@@ -6,7 +6,7 @@ use crate::semantics::{idle, job, working};
 use crate::show;
 use crate::world::World;
 use expect_test::expect_file;
-use interlock_kernel::command::{Create, Deploy, OnExisting, Verb};
+use interlock_kernel::command::{Outcome, Create, Deploy, OnExisting, Verb};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::view::View;
@@ -98,6 +98,17 @@ fn sessions_deploys_and_sweeps_twice() {
 }
 
 #[test]
+fn a_boot_that_is_told_again_is_the_same_session() {
+    let (mut world, _) = working();
+    let boot = || Verb::OpenSession { nonce: "once".to_owned(), secret: [9; 32] };
+    let first = world.ok(boot());
+    let records = world.records.clone();
+    let again = world.ok(boot());
+    assert!(matches!((&first, &again), (Outcome::Session(a, 1), Outcome::Session(b, 0)) if a == b), "{first:?} {again:?}");
+    assert!(world.records == records);
+}
+
+#[test]
 fn a_second_boot_closes_the_first_and_keeps_the_secret() {
     let (mut world, id) = working();
     use interlock_kernel::record::{Closed, Key, Record};
@@ -105,7 +116,7 @@ fn a_second_boot_closes_the_first_and_keeps_the_secret() {
     let first = world.claim(&id);
     world.session = interlock_kernel::time::Session::NONE;
     let opened = world.ok(Verb::OpenSession { nonce: "second".to_owned(), secret: [9; 32] });
-    assert!(matches!(opened, interlock_kernel::command::Outcome::Session(_, 1)));
+    assert!(matches!(opened, Outcome::Session(_, 1)));
     assert_eq!(world.records.get(&Key::Secret), secret);
     let sessions: Vec<_> = world.records.iter().filter(|(key, _)| matches!(key, Key::Session(_))).collect();
     assert_eq!(sessions.len(), 2, "the first is kept while it has an orphan");
