@@ -10,7 +10,7 @@ pub(crate) use stream::Stream;
 use crate::failed::{Failed, Silence};
 use interlock_daemon::api::{
     Alive, AnswerView, Applied, ApplyRequest, CreateRequest, Created, DeployRequest, Deployed, EntityPage, EntityView,
-    EventRequest, Existing, HistoryPage, KillRequest, MachineList, MachineView, NowView, RollbackRequest,
+    EventRequest, Existing, HistoryPage, KillRequest, MachineList, MachineView, NowView, RollbackRequest, StatsView,
 };
 use interlock_daemon::{Problem, Reason};
 use interlock_kernel::ids::{EntityId, MachineName};
@@ -69,6 +69,10 @@ impl Client {
 
     pub(crate) async fn alive(&self) -> Result<Alive, Failed> {
         self.json(self.to(Method::GET, &["healthz"]), Again::No).await
+    }
+
+    pub(crate) async fn stats(&self) -> Result<StatsView, Failed> {
+        self.json(self.to(Method::GET, &["v1", "stats"]), Again::Yes).await
     }
 
     pub(crate) async fn deploy(&self, request: &DeployRequest) -> Result<Deployed, Failed> {

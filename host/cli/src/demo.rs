@@ -35,13 +35,14 @@ pub(crate) async fn run(args: Demo, out: Out) -> Result<(), Failed> {
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let played = tokio::select! {
         played = play(&mut stage, &built, &mut board) => played,
-        _ = term.recv() => Err(Failed::Input("interrupted".to_owned())),
-        _ = int.recv() => Err(Failed::Input("interrupted".to_owned())),
+        _ = term.recv() => Err(Failed::Fault(anyhow::anyhow!("interrupted; nothing left behind"))),
+        _ = int.recv() => Err(Failed::Fault(anyhow::anyhow!("interrupted; nothing left behind"))),
     };
     if let Err(failed) = played {
-        let kept = stage.log_tail();
+        if !matches!(failed, Failed::Fault(_)) {
+            out.hint(&stage.log_tail());
+        }
         stage.end().await?;
-        out.hint(&kept);
         return Err(failed);
     }
     let took = clock.monotonic().saturating_sub(began);

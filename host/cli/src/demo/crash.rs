@@ -15,11 +15,12 @@ pub(crate) async fn play(stage: &mut Stage<'_>, sent: &Sent, board: &mut Board) 
     board.row("daemon killed", &format!("plan was running: {}", attempt(&before).replace("   ", ", ")), "");
     board.expect("the step was running when the daemon was killed", token(&before).is_some());
 
-    let (started, took) = stage.start_again().await?;
-    let attempts = if started.unfinished == 1 { "attempt" } else { "attempts" };
-    let found = format!("{} unfinished {attempts} found, without a scan", started.unfinished);
+    let took = stage.start_again().await?;
+    let recovered = stage.recovered().await?;
+    let attempts = if recovered == 1 { "attempt" } else { "attempts" };
+    let found = format!("{recovered} unfinished {attempts} found, without a scan");
     board.row(&format!("daemon back after {}", seconds(took)), &found, "");
-    board.expect("the next boot finds the unfinished attempt", started.unfinished == 1);
+    board.expect("the next boot finds the unfinished attempt", recovered == 1);
 
     let after = stage.entity(&sent.entity).await?;
     let holder = after.locked_by.as_deref().and_then(|id| id.rsplit('@').next()).unwrap_or("nobody");

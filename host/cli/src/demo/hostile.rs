@@ -129,7 +129,7 @@ async fn fenced(stage: &Stage<'_>, board: &mut Board) -> Result<(), Failed> {
     board.row(
         "a loop after losing its lock",
         "STOPPED",
-        &format!("{ms} ms after (bound: the commit and one tick of 10 ms)"),
+        &format!("{ms} ms after, the commit included (a loop is looked at every 10 ms)"),
     );
     board.expect("a loop that lost its lock is stopped", after.is_some_and(|after| after < Duration::from_millis(950)));
     let over = stage.entity(&entity).await?;

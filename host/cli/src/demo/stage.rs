@@ -88,12 +88,10 @@ pub(crate) struct Stage<'a> {
     folder: TempDir,
 }
 
-/// The line that `serve --json` prints.
+/// The line that `serve --json` prints, as far as it is needed.
 #[derive(Deserialize)]
-pub(crate) struct Started {
+struct Started {
     url: String,
-    /// Attempts that the boot before left.
-    pub(crate) unfinished: u64,
 }
 
 impl<'a> Stage<'a> {
@@ -111,13 +109,24 @@ impl<'a> Stage<'a> {
     }
 
     /// Starts it again on the same folder and port; how long that took until it answered.
-    pub(crate) async fn start_again(&mut self) -> Result<(Started, Duration), Failed> {
+    pub(crate) async fn start_again(&mut self) -> Result<Duration, Failed> {
         let began = self.clock.monotonic();
         let listen = self.url.trim_start_matches("http://").to_owned();
-        let (child, started) = serve(self.folder.path(), &listen).await?;
-        self.child = child;
+        (self.child, _) = serve(self.folder.path(), &listen).await?;
         self.client.alive().await?;
-        Ok((started, self.clock.monotonic().saturating_sub(began)))
+        Ok(self.clock.monotonic().saturating_sub(began))
+    }
+
+    /// How many attempts of the boot before were begun again, once there is one.
+    pub(crate) async fn recovered(&self) -> Result<u64, Failed> {
+        let began = self.clock.monotonic();
+        loop {
+            let counted = self.client.stats().await?.counters.get("recovered").copied().unwrap_or_default();
+            if counted > 0 || self.clock.monotonic().saturating_sub(began) > PATIENCE {
+                return Ok(counted);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// An entity as it is now.
