@@ -7,10 +7,10 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// What is read and thrown away of a body past its limit, in bytes, so that its sender hears why before the
 /// connection closes on it.
 pub const DISCARDED_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// A deploy's body, in bytes: the component at its limit in base64, and the manifest.
-pub const DEPLOY_BODY_BYTES_MAX: usize = COMPONENT_BYTES_MAX / 3 * 4 + 2 * MANIFEST_BYTES_MAX;
-/// A component, in bytes: a Python step with its interpreter has 40 MB.
-pub const COMPONENT_BYTES_MAX: usize = 96 * 1024 * 1024;
+/// A deploy's body, in bytes: the component at its limit in base64, and the manifest, escaped.
+pub const DEPLOY_BODY_BYTES_MAX: usize = COMPONENT_BYTES_MAX / 3 * 4 + 8 * MANIFEST_BYTES_MAX;
+/// A component, in bytes.
+pub const COMPONENT_BYTES_MAX: usize = interlock_runtime::limits::COMPONENT_BYTES_MAX;
 /// A manifest, in bytes: it is kept inside one record with the machine made from it.
 pub const MANIFEST_BYTES_MAX: usize = 64 * 1024;
 /// Entities or entries in one page: what the coordinator reads in one snapshot.

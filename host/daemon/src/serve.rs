@@ -187,13 +187,18 @@ impl Running {
     pub async fn stop(self) -> anyhow::Result<()> {
         self.stopping.send_replace(true);
         let mut serving = self.serving;
-        let half = self.stop_within / 2;
-        let drained = tokio::time::timeout(half, &mut serving).await;
-        if drained.is_err() {
-            tracing::warn!("requests were still open after {half:?} and are cut off");
+        // A quarter each for requests and for steps; the rest is for what the coordinator and the store have to write.
+        let quarter = self.stop_within / 4;
+        if tokio::time::timeout(quarter, &mut serving).await.is_err() {
+            tracing::warn!("requests were still open after {quarter:?} and are cut off");
             serving.abort();
         }
-        self.app.coordinator.stop(half).await.context("the store was not closed in good order")
+        let stopped = tokio::time::timeout(self.stop_within - quarter, self.app.coordinator.stop(quarter)).await;
+        stopped
+            .with_context(|| {
+                format!("it did not stop within {:?}; the next boot takes up what was left", self.stop_within)
+            })?
+            .context("the store was not closed in good order")
     }
 }
 

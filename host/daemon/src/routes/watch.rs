@@ -98,11 +98,14 @@ async fn open(
         .transpose()?;
     let mut watch = app.coordinator.watch(filter, after);
     let from = watch.position();
-    // The first look judges the position itself, while a status can still say so.
-    let first = match tokio::time::timeout(FIRST_LOOK, watch.next()).await {
-        Ok(Ok(entries)) => entries,
-        Ok(Err(error)) => return Err(problem(error)),
-        Err(_) => Vec::new(),
+    // The first look judges a position that was given, while a status can still say so.
+    let first = match given.map(|_| tokio::time::timeout(FIRST_LOOK, watch.next())) {
+        None => Vec::new(),
+        Some(look) => match look.await {
+            Ok(Ok(entries)) => entries,
+            Ok(Err(error)) => return Err(problem(error)),
+            Err(_) => Vec::new(),
+        },
     };
     let begin = Event::default().event("from").id(from.to_string()).data(format!("{{\"position\":\"{from}\"}}"));
     let told = stream::iter([begin]).chain(stream::iter(first.into_iter().map(|entry| told(&entry))));

@@ -1,0 +1,150 @@
+//! The command as a script meets it: output, exit codes, signals.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A machine without steps: its working state waits for an hour or an event.
+const DOOR: &str = r#"
+machine = "door"
+owner   = "facilities <door@example.com>"
+initial = "shut"
+desired.schema = { type = "object" }
+data.schema    = false
+outputs.schema = false
+events.push.schema = { type = "null" }
+events.stop.schema = { type = "null" }
+states.shut    = { kind = "rest", on.push = { to = "opening" } }
+states.opening = { after = { wait = "1h", to = "shut" }, on.stop = { to = "shut" } }
+"#;
+
+fn interlock(url: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+    command.args(args).env("INTERLOCK_URL", url).env("TZ", "UTC").stdin(Stdio::null());
+    command
+}
+
+/// Exit code, standard output, standard error.
+fn run(url: &str, args: &[&str]) -> anyhow::Result<(Option<i32>, String, String)> {
+    let Output { status, stdout, stderr } = interlock(url, args).output()?;
+    Ok((status.code(), String::from_utf8(stdout)?, String::from_utf8(stderr)?))
+}
+
+/// A daemon as a child process; killed if the test gives it up.
+struct Serving {
+    child: Child,
+    url: String,
+}
+
+impl Serving {
+    fn start(data: &Path) -> anyhow::Result<Self> {
+        let args = ["serve", "--json", "--listen", "127.0.0.1:0", "--data"];
+        let mut child = interlock("", &args).arg(data).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut line = String::new();
+        let stdout = child.stdout.take().ok_or_else(|| anyhow::anyhow!("no output"))?;
+        BufReader::new(stdout).read_line(&mut line)?;
+        let started: serde_json::Value = serde_json::from_str(&line)?;
+        let url = started["url"].as_str().unwrap_or_default().to_owned();
+        Ok(Self { child, url })
+    }
+
+    fn signal(&self, name: &str) -> anyhow::Result<()> {
+        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status()?;
+        anyhow::ensure!(sent.success(), "kill {name}");
+        Ok(())
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn door(folder: &Path) -> anyhow::Result<PathBuf> {
+    let path = folder.join("door.toml");
+    std::fs::write(&path, DOOR)?;
+    Ok(path)
+}
+
+#[test]
+fn without_a_daemon_it_says_how_to_start_one() -> anyhow::Result<()> {
+    // Port 1 is nobody's.
+    let (code, out, err) = run("http://127.0.0.1:1", &["machine", "list"])?;
+    assert_eq!((code, out.as_str()), (Some(5), ""));
+    assert_eq!(err, "error: no daemon at http://127.0.0.1:1: start one with `interlock serve`\n");
+    let (code, out, err) = run("http://127.0.0.1:1", &["machine", "list", "--json"])?;
+    assert_eq!((code, err.as_str()), (Some(5), ""));
+    let problem: serde_json::Value = serde_json::from_str(&out)?;
+    assert_eq!((&problem["code"], &problem["retryable"]), (&"unreachable".into(), &true.into()));
+    Ok(())
+}
+
+#[test]
+fn wrong_input_is_two() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let sound = door(folder.path())?.display().to_string();
+    let bad = folder.path().join("bad.toml");
+    std::fs::write(&bad, DOOR.replace("to = \"opening\"", "to = \"openning\""))?;
+    let bad = bad.display().to_string();
+    let code = |args: &[&str]| anyhow::Ok(run("http://127.0.0.1:1", args)?.0);
+    assert_eq!(code(&["check", &sound])?, Some(0));
+    assert_eq!(code(&["check", &bad])?, Some(2));
+    assert_eq!(code(&["deploy", &bad])?, Some(2));
+    assert_eq!(code(&["inspect", &sound])?, Some(2));
+    assert_eq!(code(&["entity", "get", "door"])?, Some(2));
+    assert_eq!(code(&["entity", "send", "door/a", "push", "{"])?, Some(2));
+    assert_eq!(code(&["--url", "ftp://nowhere", "machine", "list"])?, Some(2));
+    let (code, _, err) = run("", &["serve", "--listen", "0.0.0.0:0", "--data", &folder.path().display().to_string()])?;
+    assert_eq!(code, Some(2));
+    assert!(err.contains("until authentication exists"), "{err}");
+    Ok(())
+}
+
+#[test]
+fn a_script_can_branch_on_what_came_of_it() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let manifest = door(folder.path())?.display().to_string();
+    let serving = Serving::start(&folder.path().join("data"))?;
+    let ask = |args: &[&str]| run(&serving.url, args);
+    let code = |args: &[&str]| anyhow::Ok(ask(args)?.0);
+    assert_eq!(code(&["deploy", &manifest])?, Some(0));
+    assert_eq!(code(&["entity", "create", "door/a"])?, Some(0));
+    assert_eq!(code(&["entity", "create", "door/a", "--label", "x=y"])?, Some(3));
+    assert_eq!(code(&["entity", "send", "door/a", "push", "--id", "e1"])?, Some(0));
+    let (again, out, _) = ask(&["entity", "send", "door/a", "push", "--id", "e1"])?;
+    assert!(again == Some(0) && out.contains("event e1   the same answer as before"), "{out}");
+    let (busy, _, err) = ask(&["entity", "send", "door/a", "push"])?;
+    assert_eq!(busy, Some(4), "{err}");
+    assert!(err.starts_with("REFUSED   busy: door/a is being modified, try again shortly\n"), "{err}");
+    assert!(err.contains("  owner      facilities <door@example.com>\n"), "{err}");
+    assert_eq!(code(&["entity", "send", "door/a", "stop", "--wait", "5s"])?, Some(0));
+    assert_eq!(code(&["entity", "apply", "door/a", "{}"])?, Some(2));
+    assert_eq!(code(&["entity", "apply", "door/a", "{}", "--if-generation", "0"])?, Some(0));
+    let (_, out, _) = ask(&["entity", "get", "door/a", "--json"])?;
+    let entity: serde_json::Value = serde_json::from_str(&out)?;
+    assert_eq!((&entity["state"], &entity["locked_by"]), (&"shut".into(), &serde_json::Value::Null));
+    assert_eq!(code(&["entity", "delete", "door/a"])?, Some(0));
+    assert_eq!(code(&["entity", "get", "door/a"])?, Some(3));
+    Ok(())
+}
+
+#[test]
+fn a_signal_stops_it_in_good_order_and_a_kill_does_no_harm() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (manifest, data) = (door(folder.path())?.display().to_string(), folder.path().join("data"));
+    let serving = Serving::start(&data)?;
+    assert_eq!(run(&serving.url, &["deploy", &manifest])?.0, Some(0));
+    assert_eq!(run(&serving.url, &["entity", "create", "door/a"])?.0, Some(0));
+    drop(serving);
+
+    let mut serving = Serving::start(&data)?;
+    assert_eq!(run(&serving.url, &["entity", "get", "door/a"])?.0, Some(0));
+    let (second, _, err) = run("", &["serve", "--listen", "127.0.0.1:0", "--data", &data.display().to_string()])?;
+    assert_eq!(second, Some(2), "{err}");
+    serving.signal("-TERM")?;
+    assert!(serving.child.wait()?.success());
+    Ok(())
+}
