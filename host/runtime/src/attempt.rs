@@ -7,7 +7,7 @@ use crate::bindings::Failure as GuestFailure;
 use crate::guest::{Entity, Guest};
 use crate::host::types;
 use crate::library::{Library, Prepared};
-use crate::limits::{AFTERWARDS_MS_MAX, HANDLES_MAX, HOSTCALL_BYTES_MAX};
+use crate::limits::{AFTERWARDS_TICKS_MAX, HANDLES_MAX, HOSTCALL_BYTES_MAX};
 use crate::logs::Logs;
 use crate::stopped::{self, Stopped, retryable};
 use futures_util::FutureExt as _;
@@ -17,7 +17,7 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tracing::Span;
 use wasmtime::component::Resource;
@@ -123,10 +123,12 @@ impl Inner {
 
     /// Runs the guest. Once this returns nothing is left of it.
     async fn execute(&self, attempt: Attempt, prepared: &Prepared, gate: &Gate, span: &Span) -> (Attempt, Ended) {
-        let began = Instant::now();
-        let _running = self.library.engines().running();
+        let engines = self.library.engines();
+        let began = engines.uptime();
+        let _running = engines.running();
         let logs = Arc::new(Logs::new(span.clone()));
-        let mut store = Store::new(prepared.pre.engine(), Guest::new(attempt, Arc::clone(&logs), prepared.place));
+        let mut store =
+            Store::new(prepared.pre.engine(), Guest::new(attempt, Arc::clone(&logs), engines, prepared.place));
         confine(&mut store);
         let called = {
             let call = AssertUnwindSafe(call(&mut store, prepared)).catch_unwind();
@@ -137,12 +139,12 @@ impl Inner {
             }
         };
         let guest = store.into_data();
-        let (spent, waited) = (guest.rights.spent().is_some(), guest.waited);
+        let (spent, waited) = (guest.rights.is_spent(), guest.waited);
         let attempt = guest.into_attempt();
 
         let dropped = logs.close();
         self.runs.fetch_add(1, Ordering::Relaxed);
-        self.run_ns.fetch_add(nanos(began.elapsed()), Ordering::Relaxed);
+        self.run_ns.fetch_add(nanos(engines.uptime().saturating_sub(began)), Ordering::Relaxed);
         self.waited_ns.fetch_add(nanos(waited), Ordering::Relaxed);
         self.dropped_lines.fetch_add(dropped, Ordering::Relaxed);
         let ended = ended(called, &logs);
@@ -182,12 +184,14 @@ fn confine(store: &mut Store<Guest>) {
     store.set_hostcall_fuel(HOSTCALL_BYTES_MAX);
     store.set_max_component_handles(HANDLES_MAX);
     store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(|context| {
-        let guest = context.data();
+    store.epoch_deadline_callback(|mut context| {
+        let guest = context.data_mut();
         guest.gate.check().map_err(Stopped::Fenced)?;
-        let spent = guest.rights.spent();
-        if spent.is_some_and(|since| since.elapsed() > Duration::from_millis(AFTERWARDS_MS_MAX)) {
-            return Err(Stopped::Afterwards.into());
+        if guest.rights.is_spent() {
+            guest.ticks_after += 1;
+            if guest.ticks_after > AFTERWARDS_TICKS_MAX {
+                return Err(Stopped::Afterwards.into());
+            }
         }
         Ok(UpdateDeadline::Yield(1))
     });

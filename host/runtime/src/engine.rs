@@ -8,6 +8,7 @@ use crate::limits::{
     CORE_INSTANCES_MAX, EPOCH_TICK_MS, EXECUTIONS_MAX, FIBER_STACK_BYTES, GUEST_STACK_BYTES, GUEST_THREADS,
     POOL_MEMORY_BYTES_MAX, TABLE_ELEMENTS_MAX, TABLES_MAX,
 };
+use interlock_store::{Clock as _, SystemClock};
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -42,6 +43,7 @@ struct Inner {
     pooled: Option<Engine>,
     on_demand: Engine,
     ticker: Ticker,
+    stopwatch: SystemClock,
     guests: Guests,
 }
 
@@ -93,8 +95,13 @@ impl Engines {
         };
         let ticker = Ticker::start(pooled.iter().chain([&on_demand]).cloned().collect())?;
         let guests = Guests::start(options.guest_threads)?;
-        let inner = Inner { options, pooled, on_demand, ticker, guests };
+        let inner = Inner { options, pooled, on_demand, ticker, stopwatch: SystemClock::new(), guests };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Time since they were made: a stopwatch, for what is measured and shown.
+    pub(crate) fn uptime(&self) -> Duration {
+        self.inner.stopwatch.monotonic()
     }
 
     /// What they were made for.

@@ -4,7 +4,7 @@
 //! in `host/`.
 
 use crate::caps::Caps;
-use crate::engine::Place;
+use crate::engine::{Engines, Place};
 use crate::limits::{RELOADS_MAX, RESOURCES_MAX, UNAVAILABLE_RETRY_MS};
 use crate::logs::Logs;
 use crate::rights::{No, Rights};
@@ -16,7 +16,7 @@ use interlock_kernel::ids::Name;
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::view::{Documents, Start};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wasmtime::component::ResourceTable;
 
 /// Stands behind a guest's handle of its entity. There is one entity in a store, so it holds nothing:
@@ -65,7 +65,11 @@ pub(crate) struct Guest {
     pub(crate) table: ResourceTable,
     pub(crate) logs: Arc<Logs>,
     pub(crate) wasi: Option<Box<Wasi>>,
-    pub(crate) began: Instant,
+    pub(crate) engines: Engines,
+    /// On the engines' stopwatch.
+    pub(crate) began: Duration,
+    /// Ticks of the epoch since its accepted transition.
+    pub(crate) ticks_after: u32,
     /// Time spent on answers of the coordinator's.
     pub(crate) waited: Duration,
     pub(crate) rights: Rights,
@@ -73,7 +77,7 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    pub(crate) fn new(attempt: Attempt, logs: Arc<Logs>, place: Place) -> Self {
+    pub(crate) fn new(attempt: Attempt, logs: Arc<Logs>, engines: &Engines, place: Place) -> Self {
         let start = attempt.start();
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
@@ -84,7 +88,9 @@ impl Guest {
             table,
             logs,
             wasi: None,
-            began: Instant::now(),
+            began: engines.uptime(),
+            engines: engines.clone(),
+            ticks_after: 0,
             waited: Duration::ZERO,
             rights: Rights::default(),
             reloads: 0,
@@ -166,7 +172,7 @@ impl Guest {
     }
 
     /// Counts the time since then as spent on an answer of the coordinator's.
-    pub(crate) fn waited_since(&mut self, asked: Instant) {
-        self.waited += asked.elapsed();
+    pub(crate) fn waited_since(&mut self, asked: Duration) {
+        self.waited += self.engines.uptime().saturating_sub(asked);
     }
 }

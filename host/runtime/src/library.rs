@@ -19,7 +19,6 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 use tokio::sync::Semaphore;
 
 /// The components of one data folder. Clones are the same library.
@@ -174,6 +173,14 @@ impl Library {
         joined(tokio::task::spawn_blocking(move || shelves.read(digest)).await)
     }
 
+    /// Loads the component of this digest, so that its first attempt does not wait for that.
+    ///
+    /// # Errors
+    /// [`LibraryError`] if it is not there, or not what it was.
+    pub async fn warm(&self, digest: Digest) -> Result<(), LibraryError> {
+        self.prepared(digest, 0).await.map(drop)
+    }
+
     /// The component of this digest, ready for attempts of this much memory.
     pub(crate) async fn prepared(&self, digest: Digest, memory_bytes: u64) -> Result<Arc<Prepared>, LibraryError> {
         let place = if memory_bytes > POOL_MEMORY_BYTES_MAX { Place::OnDemand } else { Place::Pooled };
@@ -211,10 +218,10 @@ impl Shelves {
     }
 
     fn add(&self, bytes: &[u8]) -> Result<Added, LibraryError> {
-        let began = Instant::now();
+        let began = self.engines.uptime();
         let component = component::component(bytes).map_err(|problem| LibraryError::Unfit(vec![problem]))?;
         let checked = check(&self.engines, &self.linkers, &component).map_err(LibraryError::Unfit)?;
-        let compile_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let compile_ms = u64::try_from(self.engines.uptime().saturating_sub(began).as_millis()).unwrap_or(u64::MAX);
         let Checked { digest, component: compiled, inspection } = checked;
         if self.read(digest).is_err() {
             files::place(&self.components, &file_name(digest), &component).map_err(at(&self.components))?;

@@ -8,8 +8,9 @@ pub const GUEST_THREADS: usize = 2;
 /// How often a guest that computes without calling the host is looked at, in ms.
 pub const EPOCH_TICK_MS: u64 = 10;
 
-/// How long a guest may compute after its accepted transition, in ms: to return, it needs none of it.
-pub const AFTERWARDS_MS_MAX: u64 = 1_000;
+/// How long a guest may compute after its accepted transition, in ticks of the epoch: a second, of which
+/// it needs nothing to return.
+pub const AFTERWARDS_TICKS_MAX: u32 = 100;
 
 /// Linear memory of a pooled component, in bytes. Above it, it runs on demand.
 pub const POOL_MEMORY_BYTES_MAX: u64 = 256 << 20;

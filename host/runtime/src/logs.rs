@@ -105,20 +105,27 @@ impl Logs {
     }
 }
 
-/// Control characters as `\u{1b}`, so that a guest writes neither lines nor colours of its own.
-fn escape(text: &str) -> String {
-    if !text.chars().any(char::is_control) {
+/// Control characters as `\u{1b}`, so that a guest writes neither lines nor colours of its own, nor
+/// turns the text of others around.
+pub(crate) fn escape(text: &str) -> String {
+    if !text.chars().any(is_control) {
         return text.to_owned();
     }
     let mut escaped = String::with_capacity(text.len() + 16);
     for next in text.chars() {
-        if next.is_control() {
-            escaped.extend(next.escape_default());
-        } else {
-            escaped.push(next);
+        match next {
+            '\n' | '\r' | '\t' => escaped.extend(next.escape_default()),
+            control if is_control(control) => escaped.extend(control.escape_unicode()),
+            other => escaped.push(other),
         }
     }
     escaped
+}
+
+/// Controls, line and paragraph separators, and what changes the direction of text (Unicode TR 36).
+fn is_control(next: char) -> bool {
+    next.is_control()
+        || matches!(next, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -129,7 +136,7 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped() {
-        assert_eq!(escape("a\x1b[31mb\nc é"), "a\\u{1b}[31mb\\nc é");
+        assert_eq!(escape("a\x1b[31mb\nc é\u{202e}"), "a\\u{1b}[31mb\\nc é\\u{202e}");
     }
 
     #[test]

@@ -7,7 +7,6 @@ use crate::stopped::Stopped;
 use interlock_coordinator::Closed;
 use interlock_kernel::limits::REFUSALS_MAX;
 use interlock_kernel::rejection::Code;
-use std::time::Instant;
 
 /// One attempt's rights.
 #[derive(Debug, Default)]
@@ -17,7 +16,7 @@ pub(crate) struct Rights {
     lost: bool,
     told_fenced: bool,
     told_spent: bool,
-    spent: Option<Instant>,
+    spent: bool,
 }
 
 /// Why a request is not passed on.
@@ -50,10 +49,10 @@ impl Rights {
             Err(closed) => return Err(No::Fenced(closed)),
             Ok(()) => {}
         }
-        match self.spent {
-            None => Ok(()),
-            Some(_) if self.told_spent => Err(No::Stop(Stopped::Spent)),
-            Some(_) => Err(No::Spent),
+        match (self.spent, self.told_spent) {
+            (false, _) => Ok(()),
+            (true, false) => Err(No::Spent),
+            (true, true) => Err(No::Stop(Stopped::Spent)),
         }
     }
 
@@ -91,12 +90,12 @@ impl Rights {
     }
 
     /// Its transition is accepted.
-    pub(crate) fn spend(&mut self, now: Instant) {
-        self.spent = Some(now);
+    pub(crate) fn spend(&mut self) {
+        self.spent = true;
     }
 
-    /// Since when its transition is accepted.
-    pub(crate) fn spent(&self) -> Option<Instant> {
+    /// Whether its transition is accepted.
+    pub(crate) fn is_spent(&self) -> bool {
         self.spent
     }
 
@@ -116,7 +115,6 @@ mod tests {
     use interlock_coordinator::Closed;
     use interlock_kernel::limits::REFUSALS_MAX;
     use interlock_kernel::rejection::Code;
-    use std::time::Instant;
 
     fn closed() -> Closed {
         Closed { why: Closed::FENCED, text: "killed".into() }
@@ -158,7 +156,7 @@ mod tests {
     #[test]
     fn a_spent_handle_says_so_once_and_reads_on() {
         let mut rights = Rights::default();
-        rights.spend(Instant::now());
+        rights.spend();
         assert_eq!(rights.may_ask(Ok(())), Err(No::Spent));
         rights.refused(Code::Spent);
         assert_eq!(rights.pass(Ok(())), Ok(()));

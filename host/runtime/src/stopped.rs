@@ -3,7 +3,7 @@
 //! A trap of the guest's, an abuse of the contract and a passed limit all become one
 //! [`Failure`]: a code for programs, a reason for people with the guest's own stack.
 
-use crate::limits::{AFTERWARDS_MS_MAX, FRAMES_MAX};
+use crate::limits::{AFTERWARDS_TICKS_MAX, EPOCH_TICK_MS, FRAMES_MAX};
 use interlock_coordinator::Closed;
 use interlock_kernel::limits::{REFUSALS_MAX, TEXT_BYTES_MAX};
 use interlock_kernel::record::Failure;
@@ -61,7 +61,11 @@ impl fmt::Display for Stopped {
             Self::Spent => f.write_str("called again after the answer `spent`: return after an accepted transition"),
             Self::Refusals => write!(f, "called again after {REFUSALS_MAX} refusals in one attempt"),
             Self::Afterwards => {
-                write!(f, "still computing {AFTERWARDS_MS_MAX} ms after its accepted transition, which is its end")
+                write!(
+                    f,
+                    "still computing {} ms after its accepted transition, which is its end",
+                    u64::from(AFTERWARDS_TICKS_MAX) * EPOCH_TICK_MS
+                )
             }
             Self::Memory { cap, wanted } => write!(
                 f,
@@ -93,7 +97,8 @@ pub(crate) fn failure(error: &wasmtime::Error, last_words: Option<&str>) -> Fail
     if let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() {
         // The first line is a heading, each further one `  0:  0xad - module!function`.
         for line in backtrace.to_string().lines().skip(1).take(FRAMES_MAX) {
-            let frame = cut(line.rsplit(" - ").next().unwrap_or(line).trim(), FRAME_BYTES_MAX);
+            let frame = line.rsplit(" - ").next().unwrap_or(line).trim();
+            let frame = cut(frame.trim_start_matches("<unknown>!"), FRAME_BYTES_MAX);
             if reason.len() + frame.len() > TEXT_BYTES_MAX {
                 break;
             }

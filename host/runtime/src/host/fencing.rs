@@ -3,7 +3,6 @@
 use crate::bindings::interlock::step::fencing as wit;
 use crate::guest::{Entity, Guest, Lease};
 use crate::stopped::Stopped;
-use std::time::Instant;
 use wasmtime::component::Resource;
 
 impl wit::Host for Guest {
@@ -14,7 +13,7 @@ impl wit::Host for Guest {
 
     async fn still_holds(&mut self, _entity: Resource<Entity>) -> wasmtime::Result<bool> {
         let holds = self.rights.may_hold(self.gate.check())? && {
-            let asked = Instant::now();
+            let asked = self.engines.uptime();
             let held = self.attempt.still_holds().await;
             self.waited_since(asked);
             held.map_err(|error| Stopped::Unavailable(error.to_string()))?

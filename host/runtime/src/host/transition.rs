@@ -8,7 +8,6 @@ use interlock_coordinator::{Snapshot, SubmitError};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{BadName, Name};
 use interlock_kernel::rejection::{Code, Rejection};
-use std::time::Instant;
 use wasmtime::component::Resource;
 
 impl wit::Host for Guest {}
@@ -67,7 +66,7 @@ impl wit::HostEntity for Guest {
 
     fn deadline_ms(&mut self, _entity: Resource<Entity>) -> wasmtime::Result<u64> {
         self.pass()?;
-        let spent_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let spent_ms = u64::try_from(self.engines.uptime().saturating_sub(self.began).as_millis()).unwrap_or(u64::MAX);
         Ok(self.attempt.start().total_ms.saturating_sub(spent_ms))
     }
 
@@ -81,7 +80,7 @@ impl wit::HostEntity for Guest {
         self.may_ask()?;
         let wit::Checkpoint { data, outputs, set, conditions } = checkpoint;
         let change = change(Asked { data, outputs, set, conditions }).map_err(|no| self.refuse(no))?;
-        let asked = Instant::now();
+        let asked = self.engines.uptime();
         let version = self.attempt.save(change).await;
         self.waited_since(asked);
         self.view.version = version.map_err(|error| self.refuse_submit(error))?;
@@ -104,11 +103,11 @@ impl wit::HostEntity for Guest {
         let wit::Change { to, data, outputs, set, conditions } = asked;
         let to: Name = to.parse().map_err(|bad| self.refuse(no_state(&bad)))?;
         let change = change(Asked { data, outputs, set, conditions }).map_err(|no| self.refuse(no))?;
-        let began = Instant::now();
+        let began = self.engines.uptime();
         let moved = self.attempt.transition(to, change).await;
         self.waited_since(began);
         moved.map_err(|error| self.refuse_submit(error))?;
-        self.rights.spend(Instant::now());
+        self.rights.spend();
         Ok(())
     }
 
@@ -120,7 +119,7 @@ impl wit::HostEntity for Guest {
 impl Guest {
     /// The guest's snapshot becomes what is there now.
     async fn look_again(&mut self) -> Result<(), SubmitError> {
-        let asked = Instant::now();
+        let asked = self.engines.uptime();
         let read = self.attempt.reload().await;
         self.waited_since(asked);
         let Snapshot { state, version, documents, deadline: _ } = read?;

@@ -1,0 +1,8 @@
+//! The sandbox as a whole: real components, the real coordinator, a store in memory.
+
+mod bed;
+mod deploy;
+mod hostile;
+mod library;
+mod speed;
+mod wasi;
