@@ -89,7 +89,7 @@ fn every_wrong_request_is_refused_by_name_and_changes_nothing() -> Result<()> {
             let reply = ask(api, line).await.context(line)?;
             ensure!(reply.status >= 400, "{line} was taken: {}", reply.body);
             let text = |name: &str| reply.body[name].as_str().unwrap_or_default().to_owned();
-            let retry = reply.retry_after.as_ref().map(|_| ", retryable").unwrap_or_default();
+            let retry = reply.retry_after.as_ref().map(|_| ", Retry-After").unwrap_or_default();
             writeln!(told, "    {} {}{retry}: {}", reply.status, text("code"), text("subject"))?;
             writeln!(told, "    expected {}", text("expected"))?;
             // How long something was held differs from run to run.
