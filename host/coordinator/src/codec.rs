@@ -19,11 +19,10 @@
 //! that no text is a prefix of another and order is that of the texts.
 
 use interlock_kernel::ids::{EntityId, EventId, MachineName, Name};
-use interlock_kernel::record::{Expires, Key, OpenAttempt, Part};
+use interlock_kernel::record::{Key, Part};
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::view::Span;
 use interlock_kernel::{Incarnation, SessionId};
-use serde_json::json;
 use std::str::FromStr;
 
 const DUE: u8 = b'D';
@@ -93,7 +92,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
                 HEAD => Key::Head(entity),
                 INBOX => Key::Inbox(entity, rest.number()?),
                 HISTORY => {
-                    let incarnation = incarnation(!rest.number()?)?;
+                    let incarnation = Incarnation::stored(!rest.number()?);
                     Key::History(entity, incarnation, !rest.number()?)
                 }
                 DEDUP => Key::Dedup(entity, rest.name::<EventId>()?),
@@ -105,8 +104,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
         }
         DUE => Key::Due(StoreTime(rest.number()?), rest.entity()?),
         TIMER => Key::Timer(WallTime(rest.signed()?), rest.entity()?, rest.name::<Name>()?),
-        OPEN => Key::Open(session(rest.number()?)?, rest.entity()?),
-        SESSION => Key::Session(session(rest.number()?)?),
+        OPEN => Key::Open(SessionId::stored(rest.number()?), rest.entity()?),
+        SESSION => Key::Session(SessionId::stored(rest.number()?)),
         EXPIRY => Key::Expiry(StoreTime(rest.number()?), rest.number()?, u32::from_be_bytes(rest.fixed()?)),
         SECRET => Key::Secret,
         _ => return Err(rest.bad("a known family")),
@@ -191,24 +190,6 @@ pub(crate) fn histories(entity: &EntityId) -> (Vec<u8>, Vec<u8>) {
     let mut from = Writer(Vec::new());
     from.of(entity).byte(HISTORY);
     behind(from.0)
-}
-
-/// A session as its key stores it. The kernel keeps the constructor to itself; what a stored key names
-/// is read back the way a stored record is.
-fn session(number: u64) -> Result<SessionId, BadKey> {
-    let open = json!({ "ordinal": 0, "token": 0, "session": number });
-    let open: Result<OpenAttempt, _> = serde_json::from_value(open);
-    open.map(|open| open.session).map_err(|why| BadKey(why.to_string()))
-}
-
-/// An incarnation as a history key stores it; see [`session`].
-fn incarnation(number: u64) -> Result<Incarnation, BadKey> {
-    let expires = json!({ "History": [{ "machine": "m", "key": "k" }, number, 0, 0] });
-    match serde_json::from_value(expires) {
-        Ok(Expires::History(_, incarnation, ..)) => Ok(incarnation),
-        Ok(Expires::Dedup(..)) => Err(BadKey("expected an incarnation".to_owned())),
-        Err(why) => Err(BadKey(why.to_string())),
-    }
 }
 
 /// The family byte of a part.

@@ -59,18 +59,10 @@ impl Core {
     }
 }
 
-/// A missing payload is judged as null.
 fn mark_event(event: &mut Event, known: Option<&Known>) {
     event.checked = known.and_then(|known| {
-        let null;
-        let payload = match &event.payload {
-            Some(payload) => payload,
-            None => {
-                null = Doc::new(serde_json::Value::Null);
-                &null
-            }
-        };
-        sound(known, Schema::Event(&event.name), Some(payload))
+        let spec = known.revision.machine.events.get(&event.name)?;
+        sound(known, Schema::Event(&event.name), spec.judged(event.payload.as_ref()).as_ref())
     });
 }
 

@@ -26,21 +26,25 @@ const CHAIN_MAX: u32 = INBOX_MAX + 3;
 /// work off a full queue.
 const CONTENDED_MS: u64 = 200;
 
-/// Which queue a command waits in: what a running execution needs goes before new work.
+/// Which queue a command waits in: what a running execution needs, and what an operator ends or begins
+/// again with, goes before new work.
 fn lane(verb: &Verb) -> Lane {
     match verb {
-        Verb::Save(..) | Verb::Transition(..) | Verb::End(..) | Verb::Recover(_) | Verb::Due(_) | Verb::Fire { .. } => {
-            Lane::Completion
-        }
         Verb::OpenSession { .. }
         | Verb::CloseSession
-        | Verb::Deploy(_)
+        | Verb::Save(..)
+        | Verb::Transition(..)
+        | Verb::End(..)
+        | Verb::Recover(_)
+        | Verb::Due(_)
+        | Verb::Fire { .. }
+        | Verb::Kill { .. }
+        | Verb::Unpark(_) => Lane::Completion,
+        Verb::Deploy(_)
         | Verb::Rollback { .. }
         | Verb::Create(_)
         | Verb::Apply { .. }
         | Verb::Delete(_)
-        | Verb::Kill { .. }
-        | Verb::Unpark(_)
         | Verb::Deliver { .. }
         | Verb::Continue(_)
         | Verb::Sweep

@@ -4,12 +4,12 @@ use crate::codec;
 use crate::core::Core;
 use crate::dispatch::Phase;
 use crate::read::{head_in, look};
-use crate::txn::TxnView;
-use interlock_kernel::doc::Doc;
+use crate::txn::{self, TxnView};
+use interlock_kernel::cannot_move;
 use interlock_kernel::ids::{EntityId, EventId, MachineName, Name};
 use interlock_kernel::machine::Revision;
 use interlock_kernel::record::{Condition, Dedup, Entry, Head, Key, MachineRecord, Part, Queued, Record};
-use interlock_kernel::view::{Documents, Schema, Span, Stop, View};
+use interlock_kernel::view::{Documents, Span, Stop, View};
 use interlock_store::StoreError;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -359,12 +359,13 @@ pub(crate) async fn behind(
 ) -> Result<(Vec<Behind>, Option<EntityId>), StoreError> {
     let limit = limit.clamp(1, PAGE_MAX);
     let shared = core.clone();
-    look(core, move |view, _| {
+    look(core, move |view, stamp| {
+        let now = txn::now(stamp, shared.session());
         let Some(active) = machine_in(view, &machine)? else { return Ok((Vec::new(), None)) };
         let mut found = Vec::new();
         let next = each_head(view, Some(&machine), after.as_ref(), LOOKED_AT_MAX, &mut |id, head| {
             if head.revision != active.record.active {
-                let why = cannot_move(view, &shared, &id, &head, &active.revision)?;
+                let why = cannot_move(view, shared.book(), now, &id)?;
                 found.push(Behind { entity: id, revision: head.revision, why });
             }
             Ok(until(found.len() >= limit))
@@ -372,45 +373,4 @@ pub(crate) async fn behind(
         Ok((found, next))
     })
     .await
-}
-
-/// The kernel's rule of adoption, told in words: the state exists with the same kind, and timers,
-/// documents and waiting events are valid there.
-fn cannot_move(
-    view: &TxnView<'_>,
-    core: &Core,
-    id: &EntityId,
-    head: &Head,
-    to: &Revision,
-) -> Result<Option<String>, Stop> {
-    let Some(old) = revision_in(view, &id.machine, head.revision)? else { return Ok(None) };
-    if old.machine.revisions == interlock_kernel::machine::Revisions::Pinned {
-        return Ok(Some("pinned to the revision it began with".to_owned()));
-    }
-    let (Some(was), Some(there)) = (old.machine.state(&head.state), to.machine.state(&head.state)) else {
-        return Ok(Some(format!("its state {} is not in revision {}", head.state, to.number)));
-    };
-    if was.kind != there.kind {
-        return Ok(Some(format!("its state {} is {:?} there, not {:?}", head.state, there.kind, was.kind)));
-    }
-    if let Some(timer) = head.timers.iter().find(|timer| there.after.iter().all(|spec| spec.name != timer.name)) {
-        return Ok(Some(format!("its timer {} is not there", timer.name)));
-    }
-    let parts = [(Part::Desired, Schema::Desired), (Part::Data, Schema::Data), (Part::Outputs, Schema::Outputs)];
-    let compiled = core.book().ensure(to).map_err(|why| Stop::Corrupt(why.to_string()))?;
-    for (part, schema) in parts {
-        let Some(Record::Doc(doc)) = view.get(&Key::Part(id.clone(), part))? else { continue };
-        if let Err(breach) = compiled.check(schema, &doc) {
-            return Ok(Some(format!("{schema}{}: expected {}, got {}", breach.path, breach.expected, breach.got)));
-        }
-    }
-    for event in queued(view, id, head.inbox.length)? {
-        let null = Doc::new(serde_json::Value::Null);
-        let payload = event.payload.as_ref().unwrap_or(&null);
-        let known = to.machine.events.contains_key(&event.name);
-        if !known || compiled.check(Schema::Event(&event.name), payload).is_err() {
-            return Ok(Some(format!("its waiting event {} ({}) is not valid there", event.name, event.id)));
-        }
-    }
-    Ok(None)
 }

@@ -29,5 +29,5 @@ pub mod time;
 pub mod value;
 pub mod view;
 
-pub use decide::{decide, start};
+pub use decide::{cannot_move, decide, start};
 pub use number::{FencingToken, Incarnation, SessionId, Version};

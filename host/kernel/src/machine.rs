@@ -76,6 +76,19 @@ pub struct EventSpec {
     pub schema: Option<Doc>,
 }
 
+impl EventSpec {
+    /// What its schema judges: the payload, or null for a missing one. Nothing, if there is no schema, or
+    /// if it is `false`, which says that there is never a payload, and none came.
+    #[must_use]
+    pub fn judged(&self, payload: Option<&Doc>) -> Option<Doc> {
+        let never = *self.schema.as_ref()?.value() == serde_json::Value::Bool(false);
+        match payload {
+            Some(payload) => Some(payload.clone()),
+            None => (!never).then(|| Doc::new(serde_json::Value::Null)),
+        }
+    }
+}
+
 /// What happens to an event that meets a busy entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnBusy {

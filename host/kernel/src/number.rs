@@ -70,6 +70,7 @@ impl Version {
 macro_rules! decoders {
     ($($function:ident -> $name:ident),*) => {$(
         pub(crate) fn $function<'de, D: Deserializer<'de>>(from: D) -> Result<$name, D::Error> {
+            stored(&from)?;
             u64::deserialize(from).map($name::mint)
         }
     )*};
@@ -77,5 +78,31 @@ macro_rules! decoders {
 decoders!(version -> Version, token -> FencingToken, incarnation -> Incarnation, session -> SessionId);
 
 pub(crate) fn optional_token<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FencingToken>, D::Error> {
+    stored(&from)?;
     Ok(Option::<u64>::deserialize(from)?.map(FencingToken::mint))
+}
+
+/// Numbers come back from stored records only, and those are not text: nothing that arrives as JSON
+/// becomes a record with a number of its own making.
+fn stored<'de, D: Deserializer<'de>>(from: &D) -> Result<(), D::Error> {
+    match from.is_human_readable() {
+        true => Err(serde::de::Error::custom("expected a stored record, got text")),
+        false => Ok(()),
+    }
+}
+
+impl SessionId {
+    /// As it stands in a stored key. A session is not a right: it only tells boots apart.
+    #[must_use]
+    pub const fn stored(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+impl Incarnation {
+    /// As it stands in a stored key. An incarnation is not a right: it only tells entities apart.
+    #[must_use]
+    pub const fn stored(number: u64) -> Self {
+        Self(number)
+    }
 }

@@ -6,7 +6,7 @@
 //! shares until the decision is made.
 
 use crate::schema::{Compiled, Fault};
-use interlock_kernel::doc::Doc;
+use interlock_kernel::doc::{Digest, Doc};
 use interlock_kernel::ids::{MachineName, Name};
 use interlock_kernel::machine::{Machine, Revision};
 use interlock_kernel::view::{Breach, Rules, Schema};
@@ -97,6 +97,7 @@ pub struct RuleBook {
 
 #[derive(Debug)]
 struct Slot {
+    digest: Digest,
     compiled: Arc<CompiledMachine>,
     used: AtomicU64,
 }
@@ -131,16 +132,17 @@ impl RuleBook {
     /// # Errors
     /// [`Uncompiled`] for a machine that did not come from [`parse`](crate::parse).
     pub fn ensure(&self, revision: &Revision) -> Result<Arc<CompiledMachine>, Uncompiled> {
-        if let Some(found) = self.find(&revision.machine.name, revision.number) {
+        // The digest tells a revision from one with its number that was decided and never became durable.
+        if let Some(found) = self.find(&revision.machine.name, revision.number, Some(&revision.digest)) {
             return Ok(found);
         }
         // Compiled outside the lock: decisions on other revisions go on meanwhile.
         let compiled = Arc::new(CompiledMachine::compile(&revision.machine)?);
         let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
         let shelf = shelves.entry(revision.machine.name.clone()).or_default();
-        let slot = shelf.entry(revision.number).or_insert_with(|| Slot { compiled, used: AtomicU64::new(0) });
-        slot.used.store(self.tick(), Ordering::Relaxed);
-        let share = Arc::clone(&slot.compiled);
+        let used = AtomicU64::new(self.tick());
+        let share = Arc::clone(&compiled);
+        shelf.insert(revision.number, Slot { digest: revision.digest, compiled, used });
         evict(&mut shelves, self.capacity);
         Ok(share)
     }
@@ -164,9 +166,12 @@ impl RuleBook {
         self.len() == 0
     }
 
-    fn find(&self, machine: &MachineName, revision: u64) -> Option<Arc<CompiledMachine>> {
+    fn find(&self, machine: &MachineName, revision: u64, digest: Option<&Digest>) -> Option<Arc<CompiledMachine>> {
         let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
         let slot = shelves.get(machine)?.get(&revision)?;
+        if digest.is_some_and(|digest| *digest != slot.digest) {
+            return None;
+        }
         slot.used.store(self.tick(), Ordering::Relaxed);
         Some(Arc::clone(&slot.compiled))
     }
@@ -200,7 +205,7 @@ impl Rules for RuleBook {
     /// A revision nobody ensured refuses the document and is counted in [`RuleBook::missed`]: a
     /// document that was not checked must not get in.
     fn check(&self, machine: &MachineName, revision: u64, schema: Schema<'_>, doc: &Doc) -> Result<(), Breach> {
-        match self.find(machine, revision) {
+        match self.find(machine, revision, None) {
             Some(compiled) => compiled.check(schema, doc),
             None => {
                 self.missed.fetch_add(1, Ordering::Relaxed);

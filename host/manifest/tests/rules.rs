@@ -262,3 +262,18 @@ fn threads_share_a_book() {
     }
     assert_eq!(book.missed(), 0);
 }
+
+#[test]
+fn a_number_that_is_given_out_again_is_judged_by_its_new_schemas() {
+    let book = RuleBook::new();
+    let typed = |kind: &str| Revision {
+        digest: Digest::of(&[kind.as_bytes()]),
+        ..revision(2, machine(&format!("{{ type = \"{kind}\" }}")))
+    };
+    let (lost, kept) = (typed("string"), typed("integer"));
+    let name = kept.machine.name.clone();
+    let _share = book.ensure(&lost).expect("it compiles");
+    assert!(book.check(&name, 2, Schema::Data, &doc("1")).is_err());
+    let _share = book.ensure(&kept).expect("it compiles");
+    assert!(book.check(&name, 2, Schema::Data, &doc("1")).is_ok());
+}

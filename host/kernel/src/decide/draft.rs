@@ -76,7 +76,7 @@ pub(super) struct Draft<'a> {
 }
 
 /// When a newer revision is considered.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Moment {
     /// While the visit goes on.
     Staying,
@@ -235,59 +235,94 @@ impl<'a> Draft<'a> {
     }
 
     fn follow_newest(&mut self, moment: Moment) -> Result<(), Stop> {
-        let pinned = self.revision.machine.revisions == Revisions::Pinned;
-        if pinned || self.head.lock.as_ref().is_some_and(|lock| lock.attempt.is_some()) {
+        // An attempt is judged by the revision it began with.
+        if self.head.lock.as_ref().is_some_and(|lock| lock.attempt.is_some()) {
             return Ok(());
         }
-        let Some(record) = self.given.machine(&self.id.machine)? else { return Ok(()) };
-        if record.active == self.head.revision {
-            return Ok(());
-        }
-        let Some(next) = self.given.revision(&self.id.machine, record.active)? else { return Ok(()) };
-        if self.state_fits(&next, moment)? && self.documents_fit(&next)? && self.inbox_fits(&next)? {
+        let Some(next) = self.newer()? else { return Ok(()) };
+        if self.obstacle(&next, moment)?.is_none() {
             self.head.revision = next.number;
             self.revision = next;
         }
         Ok(())
     }
 
-    /// The state exists there with the same kind. A visit that goes on also keeps its way on: its step
-    /// or its wait, its timers, and something that wakes it.
-    fn state_fits(&self, next: &Revision, moment: Moment) -> Result<bool, Stop> {
-        let state = self.state()?;
-        let Some(there) = next.machine.state(&self.head.state) else { return Ok(false) };
-        Ok(there.kind == state.kind
-            && match moment {
-                Moment::Entering => true,
-                Moment::Staying => {
-                    there.step.is_some() == state.step.is_some()
-                        && self.head.timers.iter().all(|timer| there.after.iter().any(|spec| spec.name == timer.name))
-                        // A step is woken by its attempts; a wait by what its machine says.
-                        && (state.step.is_some() || theorems::live_entity_has_a_wake_cause(&self.head, &next.machine))
-                }
-            })
+    /// The active revision, if it is another than the one it follows.
+    fn newer(&self) -> Result<Option<Arc<Revision>>, Stop> {
+        match self.given.machine(&self.id.machine)? {
+            Some(record) if record.active != self.head.revision => self.given.revision(&self.id.machine, record.active),
+            _ => Ok(None),
+        }
     }
 
-    fn documents_fit(&mut self, next: &Revision) -> Result<bool, Stop> {
+    /// Why it does not follow the active revision; none if it does, or will between attempts.
+    pub(super) fn cannot_move(&mut self) -> Result<Option<String>, Stop> {
+        match self.newer()? {
+            Some(next) => self.obstacle(&next, Moment::Staying),
+            None => Ok(None),
+        }
+    }
+
+    fn obstacle(&mut self, next: &Revision, moment: Moment) -> Result<Option<String>, Stop> {
+        if self.revision.machine.revisions == Revisions::Pinned {
+            return Ok(Some("pinned to the revision it began with".to_owned()));
+        }
+        if let Some(why) = self.state_obstacle(next, moment)? {
+            return Ok(Some(why));
+        }
+        if let Some(why) = self.document_obstacle(next)? {
+            return Ok(Some(why));
+        }
+        self.inbox_obstacle(next)
+    }
+
+    /// The state exists there with the same kind. A visit that goes on also keeps its way on: its step
+    /// or its wait, its timers, and something that wakes it.
+    fn state_obstacle(&self, next: &Revision, moment: Moment) -> Result<Option<String>, Stop> {
+        let (state, name) = (self.state()?, &self.head.state);
+        let Some(there) = next.machine.state(name) else {
+            return Ok(Some(format!("its state {name} is not in revision {}", next.number)));
+        };
+        if there.kind != state.kind {
+            return Ok(Some(format!("its state {name} is {:?} there, not {:?}", there.kind, state.kind)));
+        }
+        if moment == Moment::Entering {
+            return Ok(None);
+        }
+        if there.step.is_some() != state.step.is_some() {
+            return Ok(Some(format!("its state {name} has a step in one revision and waits in the other")));
+        }
+        let lost = self.head.timers.iter().find(|timer| there.after.iter().all(|spec| spec.name != timer.name));
+        if let Some(timer) = lost {
+            return Ok(Some(format!("its timer {} is not there", timer.name)));
+        }
+        // A step is woken by its attempts; a wait by what its machine says.
+        let woken = state.step.is_some() || theorems::live_entity_has_a_wake_cause(&self.head, &next.machine);
+        Ok((!woken).then(|| format!("nothing would wake it in {name} there")))
+    }
+
+    fn document_obstacle(&mut self, next: &Revision) -> Result<Option<String>, Stop> {
         let documents = [
             (self.doc(Part::Desired)?, Schema::Desired),
             (self.desired()?, Schema::Desired), // as the execution sees it
             (self.doc(Part::Data)?, Schema::Data),
             (self.doc(Part::Outputs)?, Schema::Outputs),
         ];
-        let (machine, rules) = (&self.id.machine, self.given.rules);
-        Ok(documents.iter().all(|(doc, schema)| {
-            doc.as_ref().is_none_or(|doc| rules.check(machine, next.number, *schema, doc).is_ok())
+        let rules = self.given.rules;
+        Ok(documents.iter().find_map(|(doc, schema)| {
+            let found = rules.check(&self.id.machine, next.number, *schema, doc.as_ref()?).err()?;
+            Some(format!("{schema}{}: expected {}, got {}", found.path, found.expected, found.got))
         }))
     }
 
-    fn inbox_fits(&self, next: &Revision) -> Result<bool, Stop> {
+    fn inbox_obstacle(&self, next: &Revision) -> Result<Option<String>, Stop> {
         if self.head.inbox.length == 0 {
-            return Ok(true);
+            return Ok(None);
         }
-        Ok(self.waiting()?.into_iter().all(|(_, queued)| {
+        Ok(self.waiting()?.into_iter().find_map(|(_, queued)| {
             let event = Event::queued(queued);
-            super::event::malformed(self.given, &next.machine, next.number, &event).is_none()
+            let why = super::event::malformed(self.given, &next.machine, next.number, &event)?;
+            Some(format!("its waiting event {} ({}): {why}", event.name, event.id))
         }))
     }
 

@@ -10,7 +10,7 @@ use crate::record::{
 };
 use crate::rejection::{Code, Rejection, cut};
 use crate::theorems;
-use crate::value::{Mutation, Root, Verdict};
+use crate::value::{Mutation, Root, Roots, Value, Verdict};
 use crate::view::{Breach, Documents, Schema, Stop, Wake};
 
 /// How a visit is entered.
@@ -75,6 +75,10 @@ pub(super) fn mutate(
     let value = |doc: &Option<Doc>| doc.as_ref().map_or(serde_json::Value::Null, |doc| doc.value().clone());
     let (mut data, mut outputs) = (value(&documents.data), value(&documents.outputs));
     for mutation in set {
+        // Each sees what those before it did.
+        let seen = Roots { data: Some(&data), outputs: Some(&outputs), ..scope.roots(now) };
+        let resolved = seen.value(&mutation.value).map(|value| Value::Json(Doc::new(value)));
+        let mutation = Mutation { value: resolved.unwrap_or_else(|| mutation.value.clone()), ..mutation.clone() };
         let target = if mutation.field.root == Root::Outputs { &mut outputs } else { &mut data };
         mutation
             .apply(target, &scope.roots(now))

@@ -77,12 +77,11 @@ pub(super) fn malformed(given: &Given<'_>, machine: &Machine, revision: u64, eve
             format!("{}{hint}", event.name),
         ));
     };
-    if event.checked == Some(revision) || spec.schema.is_none() {
+    if event.checked == Some(revision) {
         return None;
     }
-    let empty = Doc::new(serde_json::Value::Null);
-    let payload = event.payload.as_ref().unwrap_or(&empty);
-    let found = given.rules.check(&machine.name, revision, Schema::Event(&event.name), payload).err()?;
+    let payload = spec.judged(event.payload.as_ref())?;
+    let found = given.rules.check(&machine.name, revision, Schema::Event(&event.name), &payload).err()?;
     Some(breach(Code::Invalid, &format!("event.{}", event.name), &found))
 }
 

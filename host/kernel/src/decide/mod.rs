@@ -65,6 +65,20 @@ pub fn start(view: &dyn View, rules: &dyn Rules, now: Now, entity: &EntityId) ->
     }
 }
 
+/// Why an entity does not follow its machine's active revision; none if it does, or will between
+/// attempts. The same rule by which [`decide`] has entities adopt revisions.
+///
+/// # Errors
+/// [`Stop`] if the store cannot answer.
+pub fn cannot_move(view: &dyn View, rules: &dyn Rules, now: Now, entity: &EntityId) -> Result<Option<String>, Stop> {
+    let by = crate::ids::Principal::host();
+    let given = Given { view, rules, now, by: &by };
+    match Draft::of(&given, entity)? {
+        Some(mut draft) => draft.cannot_move(),
+        None => Ok(None),
+    }
+}
+
 impl Decision {
     fn refused(rejection: Rejection) -> Self {
         Self { writes: Vec::new(), outcome: Err(rejection), wake: Vec::new(), then: None, mismatches: 0 }

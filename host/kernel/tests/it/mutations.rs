@@ -100,9 +100,9 @@ fn removing_from_nothing_makes_no_document() {
 }
 
 #[test]
-fn mutations_read_what_was_there_before_the_first_of_them() {
+fn each_mutation_sees_what_those_before_it_did() {
     let (mut world, id) = working();
     let set = vec![mutation("data.a = data.runs"), mutation("data.runs = 9"), mutation("data.b = data.runs")];
     world.save(&id, Change { set, ..Change::default() }).unwrap();
-    assert_eq!(world.data(&id), r#"{"a":1,"b":1,"notes":0,"runs":9}"#);
+    assert_eq!(world.data(&id), r#"{"a":1,"b":9,"notes":0,"runs":9}"#);
 }

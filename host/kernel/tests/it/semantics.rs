@@ -499,3 +499,46 @@ fn set_of_a_step_and_of_its_move_are_applied_in_order() {
     world.transition(&id, "idle", Change { set, ..Change::default() }).unwrap();
     assert_eq!(world.data(&id), r#"{"notes":0,"part":5,"runs":1,"total":5}"#);
 }
+
+#[test]
+fn the_first_move_in_file_order_whose_guard_holds_is_taken() {
+    let sorter = || {
+        machine("sorter", "idle")
+            .event("sort")
+            .state(
+                "idle",
+                rest()
+                    .on("sort", to("small").when("event.n lt 10"))
+                    .on("sort", to("even").when("event.n lt 100"))
+                    .on("sort", to("large")),
+            )
+            .state("small", succeeded())
+            .state("even", succeeded())
+            .state("large", succeeded())
+    };
+    for (n, state) in [(5, "small"), (50, "even"), (500, "large")] {
+        let (mut world, id) = World::of(sorter(), "sorter/a");
+        world.deliver(&id, Event { payload: Some(doc(&format!(r#"{{"n":{n}}}"#))), ..event("sort", "s1") }).unwrap();
+        assert_eq!(world.head(&id).state, name(state));
+    }
+}
+
+#[test]
+fn an_event_without_payload_is_what_a_schema_of_false_wants() {
+    use interlock_kernel::machine::{EventSpec, OnBusy};
+    let spec = |schema: &str| EventSpec { on_busy: OnBusy::Reject, dedup_ms: 60_000, schema: Some(doc(schema)) };
+    let (some, null) = (doc("1"), doc("null"));
+    assert_eq!(spec("false").judged(None), None, "never a payload, and none came");
+    assert_eq!(spec("false").judged(Some(&some)), Some(some.clone()), "judged, and so refused");
+    assert_eq!(spec(r#"{"type":"object"}"#).judged(None), Some(null), "a missing payload is null");
+    assert_eq!(EventSpec { schema: None, ..spec("false") }.judged(Some(&some)), None);
+}
+
+#[test]
+fn no_text_becomes_a_record_with_a_number_of_its_own() {
+    use interlock_kernel::record::{OpenAttempt, SessionRecord};
+    let forged = serde_json::from_str::<OpenAttempt>(r#"{"ordinal":1,"token":9007199254740991,"session":1}"#);
+    assert!(forged.is_err_and(|why| why.to_string().contains("expected a stored record, got text")));
+    let harmless = r#"{"nonce":"n","opened":1,"closed":null}"#;
+    assert!(serde_json::from_str::<SessionRecord>(harmless).is_ok(), "it names no number that is a right");
+}

@@ -6,7 +6,7 @@ use crate::semantics::{idle, job, working};
 use crate::show;
 use crate::world::World;
 use expect_test::expect_file;
-use interlock_kernel::command::{Outcome, Create, Deploy, OnExisting, Verb};
+use interlock_kernel::command::{Create, Deploy, OnExisting, Outcome, Verb};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::view::View;
@@ -104,7 +104,10 @@ fn a_boot_that_is_told_again_is_the_same_session() {
     let first = world.ok(boot());
     let records = world.records.clone();
     let again = world.ok(boot());
-    assert!(matches!((&first, &again), (Outcome::Session(a, 1), Outcome::Session(b, 0)) if a == b), "{first:?} {again:?}");
+    assert!(
+        matches!((&first, &again), (Outcome::Session(a, 1), Outcome::Session(b, 0)) if a == b),
+        "{first:?} {again:?}"
+    );
     assert!(world.records == records);
 }
 
