@@ -6,6 +6,10 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+
+/// Linux counts processor time in hundredths of a second (USER_HZ).
+const TICK_MS: u64 = 10;
 
 /// A processor, a file system, a compiler, a commit.
 #[derive(Debug, Serialize)]
@@ -91,4 +95,14 @@ fn ask(program: &str, arguments: &[&str]) -> Option<String> {
 pub(crate) fn resident_kib() -> u64 {
     let text = field("/proc/self/status", "VmRSS");
     text.trim_end_matches(" kB").parse().unwrap_or(0)
+}
+
+/// Processor time of all threads of this process. It says what work costs even while other processes
+/// share the machine.
+pub(crate) fn processor_time() -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // Behind the name, which may hold anything up to the last parenthesis; proc_pid_stat(5).
+    let behind = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = behind.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
+    Duration::from_millis(ticks.sum::<u64>() * TICK_MS)
 }

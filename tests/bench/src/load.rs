@@ -1,7 +1,8 @@
 //! Closed loops: as many clients as entities, each sending the next event as soon as its entity rests.
 
 use crate::bed::Bed;
-use crate::spread::Times;
+use crate::hardware::processor_time;
+use crate::spread::{Times, share_us};
 use anyhow::{Context as _, Result};
 use interlock_kernel::ids::EntityId;
 use std::sync::Arc;
@@ -17,9 +18,15 @@ pub(crate) struct Ran {
     /// From the sending of each event to the news of the rest: one event and five steps.
     pub(crate) executions: Times,
     pub(crate) took: Duration,
+    /// Of the whole process, the clients included.
+    pub(crate) cpu: Duration,
 }
 
 impl Ran {
+    pub(crate) fn cpu_us_per_step(&self) -> f64 {
+        share_us(self.cpu, self.steps())
+    }
+
     pub(crate) fn steps(&self) -> usize {
         self.executions.count() * STEPS
     }
@@ -37,7 +44,7 @@ pub(crate) enum Pick {
 /// Runs `clients` for a while.
 pub(crate) async fn run(bed: &Arc<Bed>, clients: usize, pick: Pick, within: Duration) -> Result<Ran> {
     let stop = Arc::new(AtomicBool::new(false));
-    let began = Instant::now();
+    let (began, cpu) = (Instant::now(), processor_time());
     let mut tasks = Vec::new();
     for nth in 0..clients {
         let (bed, pick, stop) = (bed.clone(), pick.clone(), stop.clone());
@@ -49,7 +56,7 @@ pub(crate) async fn run(bed: &Arc<Bed>, clients: usize, pick: Pick, within: Dura
     for task in tasks {
         ran.executions.append(&mut task.await.context("a client panicked")??);
     }
-    ran.took = began.elapsed();
+    (ran.took, ran.cpu) = (began.elapsed(), processor_time() - cpu);
     Ok(ran)
 }
 

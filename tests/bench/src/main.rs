@@ -44,6 +44,9 @@ struct Arguments {
     /// Only these measurements; again for more than one.
     #[arg(long, value_name = "NAME")]
     only: Vec<Measurement>,
+    /// Only these numbers of entities at once; again for more than one.
+    #[arg(long, value_name = "NUMBER")]
+    entities: Vec<usize>,
     #[command(subcommand)]
     part: Option<Part>,
 }
@@ -115,8 +118,9 @@ async fn main() -> Result<()> {
     let hardware = hardware::Hardware::of(dir.path())?;
     println!("{hardware}");
     let mut report = Report { hardware, quick: arguments.quick, groups: Vec::new(), targets: Vec::new() };
+    let sizes = if arguments.entities.is_empty() { transitions::SIZES.to_vec() } else { arguments.entities };
     let chosen = |one| arguments.only.is_empty() || arguments.only.contains(&one);
-    run(dir.path(), &extent, &chosen, &mut report).await?;
+    run(dir.path(), &extent, &sizes, &chosen, &mut report).await?;
     report.targets = targets::judge(&report);
     print!("{}", report.targets_table());
     if let Some(path) = &arguments.json {
@@ -125,7 +129,13 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-async fn run(dir: &Path, extent: &Extent, chosen: &impl Fn(Measurement) -> bool, report: &mut Report) -> Result<()> {
+async fn run(
+    dir: &Path,
+    extent: &Extent,
+    sizes: &[usize],
+    chosen: &impl Fn(Measurement) -> bool,
+    report: &mut Report,
+) -> Result<()> {
     let mut show = |group: Group| {
         print!("{}", report::table(&group));
         report.groups.push(group);
@@ -134,15 +144,15 @@ async fn run(dir: &Path, extent: &Extent, chosen: &impl Fn(Measurement) -> bool,
         show(sync::measure(dir, extent.syncs)?);
     }
     if chosen(Measurement::Raw) {
-        show(transitions::raw(dir, extent.raw_jobs).await?);
+        show(transitions::raw(dir, sizes, extent.raw_jobs).await?);
     }
     if chosen(Measurement::Transitions) {
-        show(transitions::measure(dir, extent.load).await?);
+        show(transitions::measure(dir, sizes, extent.load).await?);
     }
     if chosen(Measurement::Steps) || chosen(Measurement::Start) {
-        let guests = steps::Guests::new()?;
+        let guests = steps::Guests::new(sizes)?;
         if chosen(Measurement::Steps) {
-            show(steps::measure(&guests, dir, extent.load).await?);
+            show(steps::measure(&guests, dir, sizes, extent.load).await?);
         }
         if chosen(Measurement::Start) {
             show(steps::start(&guests, dir, extent.starts).await?);

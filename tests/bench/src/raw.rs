@@ -3,8 +3,9 @@
 //! This is the denominator of the targets. It is redb at its best: every batch is merged and sorted
 //! before the clock starts, nothing is read, decided or answered.
 
+use crate::hardware::processor_time;
 use crate::report::Row;
-use crate::spread::{Times, rate};
+use crate::spread::{Times, rate, share_us};
 use crate::tape::{Taped, of_every_batch};
 use anyhow::Result;
 use interlock_store::{Bytes, Lane};
@@ -31,13 +32,14 @@ pub(crate) fn measure(dir: &Path, before: &[Taped], jobs: &[Taped], batch: usize
     let steps = jobs.iter().filter(|job| job.lane == Lane::Completion).count();
 
     let mut times = Times::default();
+    let cpu = processor_time();
     let began = Instant::now();
     for layer in &layers {
         let from = Instant::now();
         write(&db, layer)?;
         times.push(from.elapsed());
     }
-    let took = began.elapsed();
+    let (took, cpu) = (began.elapsed(), processor_time() - cpu);
     drop(db);
     std::fs::remove_file(path)?;
     let spread = times.spread();
@@ -48,6 +50,7 @@ pub(crate) fn measure(dir: &Path, before: &[Taped], jobs: &[Taped], batch: usize
             ("steps_per_s", rate(steps, took)),
             ("batch_p50_us", spread.p50_us),
             ("batch_p99_us", spread.p99_us),
+            ("cpu_us_per_step", share_us(cpu, steps)),
         ],
     ))
 }

@@ -44,6 +44,11 @@ pub(crate) fn rate(count: usize, within: Duration) -> f64 {
     number(count) / within.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
+/// What one of `count` took, in microseconds.
+pub(crate) fn share_us(took: Duration, count: usize) -> f64 {
+    took.as_secs_f64() * 1e6 / number(count.max(1))
+}
+
 /// A count as a figure.
 pub(crate) fn number(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::MAX, f64::from)

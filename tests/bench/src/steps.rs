@@ -5,7 +5,7 @@ use crate::bed::{Bed, MACHINE, jobs_per_batch, redb};
 use crate::load::{self, Pick, STEPS};
 use crate::report::{Group, Row};
 use crate::spread::{Times, rate};
-use crate::transitions::{SIZES, WARM_UP, row_name};
+use crate::transitions::{WARM_UP, row_name};
 use anyhow::{Context as _, Result};
 use interlock_coordinator::{Attempt, Executor};
 use interlock_kernel::doc::Digest;
@@ -29,10 +29,10 @@ pub(crate) struct Guests {
 
 impl Guests {
     /// Builds the no-op guest if need be, and the engines.
-    pub(crate) fn new() -> Result<Self> {
+    pub(crate) fn new(sizes: &[usize]) -> Result<Self> {
         let path = interlock_support::guest(MACHINE)?;
         let component = std::fs::read(&path).with_context(|| format!("read {}", path.display()))?;
-        let executions_max = SIZES.iter().max().and_then(|most| u32::try_from(*most).ok()).unwrap_or(64);
+        let executions_max = sizes.iter().max().and_then(|most| u32::try_from(*most).ok()).unwrap_or(64);
         let engines = Engines::new(EngineOptions { executions_max, ..EngineOptions::default() })?;
         Ok(Self { engines, component })
     }
@@ -45,9 +45,9 @@ impl Guests {
 }
 
 /// At each number of entities.
-pub(crate) async fn measure(guests: &Guests, dir: &Path, within: Duration) -> Result<Group> {
+pub(crate) async fn measure(guests: &Guests, dir: &Path, sizes: &[usize], within: Duration) -> Result<Group> {
     let mut rows = Vec::new();
-    for size in SIZES {
+    for &size in sizes {
         rows.push(at_size(guests, &dir.join(format!("steps-{size}")), size, within).await?);
     }
     Ok(Group {
@@ -70,7 +70,7 @@ async fn at_size(guests: &Guests, dir: &Path, entities: usize, within: Duration)
     executor.take();
     let (before, runs_before) = (store.stats(), wasm.runs());
     let ran = load::run(&bed, entities, Pick::Own, within).await?;
-    let per_second = rate(ran.steps(), ran.took);
+    let (per_second, cpu) = (rate(ran.steps(), ran.took), ran.cpu_us_per_step());
     let (step, execution) = (executor.take().spread(), ran.executions.spread());
     let (jobs, runs) = (jobs_per_batch(&store, &before)?, wasm.runs());
     bed.stop().await?;
@@ -84,6 +84,7 @@ async fn at_size(guests: &Guests, dir: &Path, entities: usize, within: Duration)
             ("p99_us", step.p99_us),
             ("execution_p50_us", execution.p50_us),
             ("jobs_per_batch", jobs),
+            ("cpu_us_per_step", cpu),
             ("run_mean_us", run.as_secs_f64() * 1e6 / f64::from(count)),
         ],
     ))

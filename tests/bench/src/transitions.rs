@@ -25,13 +25,13 @@ pub(crate) const TITLE: &str = "transitions through the coordinator and redb, wi
 pub(crate) const WARM_UP: Duration = Duration::from_millis(300);
 
 /// redb alone, at each size.
-pub(crate) async fn raw(dir: &Path, jobs_wanted: usize) -> Result<Group> {
+pub(crate) async fn raw(dir: &Path, sizes: &[usize], jobs_wanted: usize) -> Result<Group> {
     let mut rows = Vec::new();
-    for size in SIZES {
+    for (nth, &size) in sizes.iter().enumerate() {
         // A lone writer commits once per job: fewer of them, or it takes a minute.
         let wanted = if size == 1 { jobs_wanted / 8 } else { jobs_wanted };
         let (before, jobs) = record(size, wanted.div_ceil(size * (STEPS + 1))).await?;
-        if size == 1 {
+        if nth == 0 {
             rows.push(raw::sizes("a transition writes", &jobs, Lane::Completion));
             rows.push(raw::sizes("an event writes", &jobs, Lane::Admission));
         }
@@ -73,9 +73,9 @@ async fn record(entities: usize, rounds: usize) -> Result<(Vec<Taped>, Vec<Taped
 }
 
 /// The coordinator on redb, at each size.
-pub(crate) async fn measure(dir: &Path, within: Duration) -> Result<Group> {
+pub(crate) async fn measure(dir: &Path, sizes: &[usize], within: Duration) -> Result<Group> {
     let mut rows = Vec::new();
-    for size in SIZES {
+    for &size in sizes {
         rows.push(at_size(&dir.join(format!("transitions-{size}")), size, within).await?);
     }
     Ok(Group {
@@ -101,7 +101,7 @@ async fn at_size(dir: &Path, entities: usize, within: Duration) -> Result<Row> {
     if let Some(why) = log.refused.first() {
         bail!("{} transitions were refused, the first: {why}", log.refused.len());
     }
-    let per_second = rate(ran.steps(), ran.took);
+    let (per_second, cpu) = (rate(ran.steps(), ran.took), ran.cpu_us_per_step());
     let (transition, execution) = (log.transitions.spread(), ran.executions.spread());
     Ok(Row::new(
         row_name(entities),
@@ -111,6 +111,7 @@ async fn at_size(dir: &Path, entities: usize, within: Duration) -> Result<Row> {
             ("p99_us", transition.p99_us),
             ("execution_p50_us", execution.p50_us),
             ("jobs_per_batch", jobs),
+            ("cpu_us_per_step", cpu),
         ],
     ))
 }
