@@ -12,14 +12,12 @@ use crate::logs::Logs;
 use crate::stopped::{self, Stopped, retryable};
 use futures_util::FutureExt as _;
 use interlock_coordinator::{Attempt, Closed, Ended, Executor, Gate};
-use interlock_kernel::view::Start;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tracing::Span;
 use wasmtime::component::Resource;
 use wasmtime::{Store, UpdateDeadline};
 
@@ -92,7 +90,7 @@ impl Executor for Wasm {
 
 impl Inner {
     async fn run(&self, attempt: Attempt) {
-        let span = span(attempt.start());
+        let logs = Arc::new(Logs::new(attempt.start()));
         let gate = attempt.gate();
         let ready = async {
             // Never closed: a refusal of it would be one of ours.
@@ -110,25 +108,27 @@ impl Inner {
             closed = gate.closed() => Err(retryable(closed.why, closed.text)),
             ready = ready => ready,
         };
-        match ready {
-            Err(failure) => attempt.finish(Ended::Failed(failure)),
+        let (attempt, ended) = match ready {
+            Err(failure) => (attempt, Ended::Failed(failure)),
             Ok((slot, prepared)) => {
-                let (attempt, ended) = self.execute(attempt, &prepared, &gate, &span).await;
+                let run = self.execute(attempt, &prepared, &gate, &logs).await;
                 drop(slot);
-                tracing::debug!(target: "interlock::attempt", parent: &span, ?ended, "attempt ended");
-                attempt.finish(ended);
+                run
             }
+        };
+        if let Ended::Failed(failure) = &ended {
+            logs.failed(failure);
         }
+        attempt.finish(ended);
     }
 
     /// Runs the guest. Once this returns nothing is left of it.
-    async fn execute(&self, attempt: Attempt, prepared: &Prepared, gate: &Gate, span: &Span) -> (Attempt, Ended) {
+    async fn execute(&self, attempt: Attempt, prepared: &Prepared, gate: &Gate, logs: &Arc<Logs>) -> (Attempt, Ended) {
         let engines = self.library.engines();
         let began = engines.uptime();
         let _running = engines.running();
-        let logs = Arc::new(Logs::new(span.clone()));
         let mut store =
-            Store::new(prepared.pre.engine(), Guest::new(attempt, Arc::clone(&logs), engines, prepared.place));
+            Store::new(prepared.pre.engine(), Guest::new(attempt, Arc::clone(logs), engines, prepared.place));
         confine(&mut store);
         let called = {
             let call = AssertUnwindSafe(call(&mut store, prepared)).catch_unwind();
@@ -147,13 +147,15 @@ impl Inner {
         self.run_ns.fetch_add(nanos(engines.uptime().saturating_sub(began)), Ordering::Relaxed);
         self.waited_ns.fetch_add(nanos(waited), Ordering::Relaxed);
         self.dropped_lines.fetch_add(dropped, Ordering::Relaxed);
-        let ended = ended(called, &logs);
-        if spent && ended != Ended::Returned {
-            // Nothing that a guest does after its accepted transition changes anything.
-            tracing::info!(target: "interlock::attempt", parent: span, ?ended, "after an accepted transition");
-            return (attempt, Ended::Returned);
+        let ended = ended(called, logs);
+        match ended {
+            Ended::Failed(failure) if spent => {
+                // Nothing that a guest does after its accepted transition changes anything.
+                logs.afterwards(&failure);
+                (attempt, Ended::Returned)
+            }
+            ended => (attempt, ended),
         }
-        (attempt, ended)
     }
 }
 
@@ -203,19 +205,6 @@ async fn call(store: &mut Store<Guest>, prepared: &Prepared) -> wasmtime::Result
     let step = prepared.pre.instantiate_async(&mut *store).await?;
     let entity: Resource<Entity> = Resource::new_own(0);
     step.call_run(&mut *store, &name, entity, &event).await
-}
-
-fn span(start: &Start) -> Span {
-    let claim = &start.claim;
-    tracing::info_span!(
-        target: "interlock::attempt",
-        "attempt",
-        entity = %claim.execution.entity,
-        execution = %claim.execution,
-        step = %start.step,
-        attempt = claim.attempt,
-        token = claim.token.get(),
-    )
 }
 
 fn nanos(duration: Duration) -> u64 {

@@ -23,6 +23,7 @@ impl Cache {
     pub(crate) fn open(folder: &Path, engines: &Engines) -> io::Result<Self> {
         let own = engines.compatibility().to_hex().to_string();
         files::make_folder(&folder.join(&own))?;
+        files::tidy(&folder.join(&own))?;
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let name = entry.file_name();

@@ -37,12 +37,11 @@ impl Caps {
 }
 
 impl ResourceLimiter for Caps {
-    fn memory_growing(&mut self, _current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        // A module's own maximum is its own business: growing past that answers -1, as it should.
         let wanted = u64::try_from(desired).unwrap_or(u64::MAX);
-        let declared = maximum.map_or(u64::MAX, |bytes| u64::try_from(bytes).unwrap_or(u64::MAX));
-        let cap = self.memory_bytes.min(declared);
-        if wanted > cap {
-            return Err(Stopped::Memory { cap, wanted }.into());
+        if wanted > self.memory_bytes {
+            return Err(Stopped::Memory { cap: self.memory_bytes, wanted }.into());
         }
         Ok(true)
     }

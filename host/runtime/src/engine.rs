@@ -175,13 +175,14 @@ fn config(pool: Option<PoolingAllocationConfig>) -> Config {
     config
 }
 
+/// Room for as many attempts of the largest component that fits: with a slot, none meets a full pool.
 fn pool(attempts: u32) -> PoolingAllocationConfig {
     let memory_bytes = usize::try_from(POOL_MEMORY_BYTES_MAX).unwrap_or(usize::MAX);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(attempts)
-        .total_core_instances(attempts.saturating_mul(16))
+        .total_core_instances(attempts.saturating_mul(CORE_INSTANCES_MAX))
         .total_memories(attempts)
-        .total_tables(attempts.saturating_mul(2))
+        .total_tables(attempts.saturating_mul(TABLES_MAX))
         .total_stacks(attempts)
         .max_core_instances_per_component(CORE_INSTANCES_MAX)
         .max_memories_per_component(1)

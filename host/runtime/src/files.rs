@@ -4,6 +4,9 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+/// How the name of a file ends that is not whole yet.
+const PARTIAL: &str = "new";
+
 /// A folder that only the host's own user may look into.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
@@ -16,10 +19,21 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// Removes what a process that was killed had not placed yet. The folder must be nobody else's now.
+pub(crate) fn tidy(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == PARTIAL) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
 /// Puts a file in a folder. Once this returns it is there after a crash, too.
 pub(crate) fn place(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let whole = folder.join(name);
-    let partial = folder.join(format!("{name}.{}.new", std::process::id()));
+    let partial = folder.join(format!("{name}.{}.{PARTIAL}", std::process::id()));
     let written = File::create(&partial).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()

@@ -121,7 +121,7 @@ impl Library {
     pub fn open(engines: &Engines, data_folder: &Path) -> Result<Self, LibraryError> {
         let linkers = Linkers::new(engines).map_err(|why| LibraryError::Unfit(vec![check::no_linker(&why)]))?;
         let components = data_folder.join("components");
-        files::make_folder(&components).map_err(at(&components))?;
+        files::make_folder(&components).and_then(|()| files::tidy(&components)).map_err(at(&components))?;
         let compiled = data_folder.join("compiled");
         let cache = Cache::open(&compiled, engines).map_err(at(&compiled))?;
         Ok(Self {
@@ -227,6 +227,9 @@ impl Shelves {
             files::place(&self.components, &file_name(digest), &component).map_err(at(&self.components))?;
         }
         self.cache.keep(digest, &compiled);
+        drop(compiled);
+        // Its first attempt does not wait for this.
+        self.prepare(digest, Place::Pooled)?;
         Ok(Added { digest, inspection, compile_ms })
     }
 

@@ -4,13 +4,18 @@
 
 use crate::limits::{LOG_BYTES_MAX, LOG_FIELDS_MAX, LOG_LINES_MAX, LOG_TEXT_BYTES_MAX};
 use crate::stopped::cut;
+use interlock_kernel::ids::Name;
+use interlock_kernel::record::Failure;
+use interlock_kernel::view::{Claim, Start};
 use std::fmt::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tracing::{Level, Span};
 
 /// The lines of one attempt.
 pub(crate) struct Logs {
-    span: Span,
+    claim: Claim,
+    step: Name,
+    span: OnceLock<Span>,
     budget: Mutex<Budget>,
 }
 
@@ -22,10 +27,58 @@ struct Budget {
     last_words: Option<String>,
 }
 
+impl Budget {
+    fn charge(&mut self, bytes: usize) -> bool {
+        if self.lines >= LOG_LINES_MAX || self.bytes + bytes > LOG_BYTES_MAX {
+            self.dropped += 1;
+            return false;
+        }
+        self.lines += 1;
+        self.bytes += bytes;
+        true
+    }
+}
+
+/// What a guest said last stands before the trap in a failure's reason, cut to leave room for the stack.
+const LAST_WORDS_BYTES_MAX: usize = 400;
+
 impl Logs {
-    /// Lines are written inside this span, which names the entity, the execution and the attempt.
-    pub(crate) fn new(span: Span) -> Self {
-        Self { span, budget: Mutex::default() }
+    pub(crate) fn new(start: &Start) -> Self {
+        Self { claim: start.claim.clone(), step: start.step.clone(), span: OnceLock::new(), budget: Mutex::default() }
+    }
+
+    /// Lines are written inside this span, which a guest cannot set. Made with the first of them: most
+    /// attempts have nothing to say.
+    fn span(&self) -> &Span {
+        self.span.get_or_init(|| {
+            tracing::info_span!(
+                target: "interlock::attempt",
+                "attempt",
+                entity = %self.claim.execution.entity,
+                execution = %self.claim.execution,
+                step = %self.step,
+                attempt = self.claim.attempt,
+                token = self.claim.token.get(),
+            )
+        })
+    }
+
+    /// The attempt came to nothing.
+    pub(crate) fn failed(&self, failure: &Failure) {
+        let (code, reason) = (escape(&failure.code), escape(&failure.reason));
+        tracing::info!(target: "interlock::attempt", parent: self.span(), code, reason, "attempt failed");
+    }
+
+    /// The guest went on after its accepted transition, and this became of it.
+    pub(crate) fn afterwards(&self, failure: &Failure) {
+        let (code, reason) = (escape(&failure.code), escape(&failure.reason));
+        tracing::info!(
+            target: "interlock::attempt",
+            parent: self.span(),
+            code,
+            reason,
+            "failed after its accepted transition, which changes nothing"
+        );
     }
 
     /// One line through the `log` interface.
@@ -41,7 +94,7 @@ impl Logs {
         if !self.charge(message.len() + named.len(), (level == Level::ERROR).then_some(&message)) {
             return;
         }
-        let (span, fields) = (&self.span, named);
+        let (span, fields) = (self.span(), named);
         macro_rules! line {
             ($level:ident) => {
                 match fields.as_str() {
@@ -63,7 +116,7 @@ impl Logs {
     pub(crate) fn output(&self, stream: &'static str, line: &str) {
         let message = escape(cut(line, LOG_TEXT_BYTES_MAX));
         if self.charge(message.len(), (stream == "stderr").then_some(&message)) {
-            tracing::info!(target: "interlock::guest", parent: &self.span, stream, "{message}");
+            tracing::info!(target: "interlock::guest", parent: self.span(), stream, "{message}");
         }
     }
 
@@ -78,7 +131,7 @@ impl Logs {
         if dropped > 0 {
             tracing::warn!(
                 target: "interlock::guest",
-                parent: &self.span,
+                parent: self.span(),
                 dropped,
                 "log lines dropped: expected at most {LOG_LINES_MAX} lines and {LOG_BYTES_MAX} bytes in an attempt"
             );
@@ -89,15 +142,9 @@ impl Logs {
     fn charge(&self, bytes: usize, last_words: Option<&String>) -> bool {
         let mut budget = self.budget();
         if let Some(words) = last_words {
-            budget.last_words = Some(cut(words, 400).to_owned());
+            budget.last_words = Some(cut(words, LAST_WORDS_BYTES_MAX).to_owned());
         }
-        if budget.lines >= LOG_LINES_MAX || budget.bytes + bytes > LOG_BYTES_MAX {
-            budget.dropped += 1;
-            return false;
-        }
-        budget.lines += 1;
-        budget.bytes += bytes;
-        true
+        budget.charge(bytes)
     }
 
     fn budget(&self) -> MutexGuard<'_, Budget> {
@@ -130,9 +177,8 @@ fn is_control(next: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Logs, escape};
-    use crate::limits::LOG_LINES_MAX;
-    use tracing::{Level, Span};
+    use super::{Budget, escape};
+    use crate::limits::{LOG_BYTES_MAX, LOG_LINES_MAX};
 
     #[test]
     fn control_characters_are_escaped() {
@@ -141,10 +187,15 @@ mod tests {
 
     #[test]
     fn lines_past_the_budget_are_counted() {
-        let logs = Logs::new(Span::none());
-        for _ in 0..LOG_LINES_MAX + 7 {
-            logs.write(Level::INFO, "again", &[]);
-        }
-        assert_eq!(logs.close(), 7);
+        let mut budget = Budget::default();
+        let kept = (0..LOG_LINES_MAX + 7).filter(|_| budget.charge(1)).count();
+        assert_eq!((kept, budget.dropped), (LOG_LINES_MAX as usize, 7));
+    }
+
+    #[test]
+    fn bytes_past_the_budget_are_counted() {
+        let mut budget = Budget::default();
+        assert!(budget.charge(LOG_BYTES_MAX) && !budget.charge(1));
+        assert_eq!(budget.dropped, 1);
     }
 }

@@ -220,7 +220,7 @@ static LINES: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 fn capture() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
-        let subscriber = tracing_subscriber::fmt().json().with_writer(Lines).with_env_filter("interlock=trace,warn");
+        let subscriber = tracing_subscriber::fmt().json().with_writer(Lines).with_env_filter("interlock=debug,warn");
         // Only this function sets one.
         let _ = subscriber.try_init();
     });

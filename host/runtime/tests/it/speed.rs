@@ -2,12 +2,14 @@
 
 use crate::bed::{Bed, Time};
 use anyhow::{Result, ensure};
+use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_that_does_nothing_runs_in_microseconds() -> Result<()> {
     let bed = Bed::with("noop").await?;
     let mut before = bed.wasm.runs();
-    for round in 0..3 {
+    let mut least = Duration::MAX;
+    for round in 0..8 {
         for n in 0..40 {
             let entity = bed.create(&format!("noop/{round}-{n}"), "go", None).await?;
             let ending = bed.ending(&entity, "first", Time::BetweenAttempts).await?;
@@ -16,8 +18,9 @@ async fn a_step_that_does_nothing_runs_in_microseconds() -> Result<()> {
         let after = bed.wasm.runs();
         let runs = u32::try_from(after.runs - before.runs)?;
         let (ran, waited) = (after.ran - before.ran, after.waited - before.waited);
-        println!("{runs} runs: {:?} each, without waiting for commits", (ran - waited) / runs);
+        least = least.min((ran - waited) / runs);
         before = after;
     }
+    println!("a run takes {least:?} without waiting for commits");
     Ok(())
 }
