@@ -43,6 +43,8 @@
 
 #![allow(clippy::result_large_err, reason = "a rejection says all it knows; asking costs far more than moving it")]
 
+#[cfg(any(test, all(target_arch = "wasm32", not(target_feature = "atomics"), feature = "arena")))]
+mod arena;
 mod change;
 mod entity;
 mod event;
