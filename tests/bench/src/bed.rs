@@ -53,10 +53,8 @@ impl Bed {
         let Some(manifest) = &report.manifest else {
             bail!("{}", interlock_manifest::render(&report, false));
         };
-        let mut machine = manifest.machine.clone();
-        machine.events.values_mut().for_each(|event| event.schema = None);
         let deploy = Deploy {
-            machine: Arc::new(machine),
+            machine: Arc::new(manifest.machine.clone()),
             digest: Digest::of(&[text.as_bytes(), component.as_ref().map_or(&[], |digest| &digest.0)]),
             component,
             source: text,
