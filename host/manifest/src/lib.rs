@@ -31,6 +31,7 @@
 mod book;
 mod check;
 mod draft;
+mod effort;
 mod keys;
 mod log;
 mod node;

@@ -1,6 +1,7 @@
 //! The one file that knows jsonschema: Draft 2020-12, offline, formats checked, patterns without
 //! backtracking. It turns the crate's errors into a path, a rule in words and what stood there.
 
+use crate::effort::{CHECKS_MAX, Effort};
 use crate::log::excerpt;
 use interlock_kernel::doc::Doc;
 use interlock_kernel::view::Breach;
@@ -14,7 +15,10 @@ use std::fmt;
 const PATTERN_BYTES_MAX: usize = 256 * 1024;
 
 /// A schema, ready to judge documents.
-pub(crate) struct Compiled(Validator);
+pub(crate) struct Compiled {
+    validator: Validator,
+    effort: Effort,
+}
 
 impl fmt::Debug for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,7 +37,7 @@ pub(crate) struct Fault {
 
 impl Compiled {
     pub(crate) fn new(schema: &Value) -> Result<Self, Fault> {
-        jsonschema::options()
+        let validator = jsonschema::options()
             .with_draft(Draft::Draft202012)
             .offline()
             .with_pattern_options(
@@ -42,12 +46,27 @@ impl Compiled {
             .should_validate_formats(true)
             .should_ignore_unknown_formats(false)
             .build(schema)
-            .map(Self)
-            .map_err(|error| fault(&error))
+            .map_err(|error| fault(&error))?;
+        let effort = Effort::of(schema);
+        if effort.outside() > CHECKS_MAX {
+            return Err(Fault {
+                path: String::new(),
+                why: format!("one value would be checked more than {CHECKS_MAX} times (checks_max)"),
+                remedy: "let fewer alternatives refer to the same part, and none to itself without going deeper",
+            });
+        }
+        Ok(Self { validator, effort })
     }
 
     pub(crate) fn check(&self, doc: &Doc) -> Result<(), Breach> {
-        self.0.validate(doc.value()).map_err(|error| breach(&error))
+        if self.effort.on(doc.value()) > CHECKS_MAX {
+            return Err(Breach {
+                path: String::new(),
+                expected: format!("a document whose values its schema checks at most {CHECKS_MAX} times (checks_max)"),
+                got: "one that is too large or too deep for the schema's alternatives".to_owned(),
+            });
+        }
+        self.validator.validate(doc.value()).map_err(|error| breach(&error))
     }
 }
 

@@ -10,12 +10,22 @@ use interlock_manifest::{CompiledMachine, RuleBook, Uncompiled, parse};
 use std::sync::Arc;
 
 fn machine(data_schema: &str) -> Machine {
-    let text = format!(
+    let report = parse("m.toml", &manifest(data_schema));
+    report.manifest.unwrap_or_else(|| panic!("{:?}", report.problems)).machine
+}
+
+/// What is wrong with a manifest of this schema.
+fn refused(data_schema: &str) -> String {
+    let report = parse("m.toml", &manifest(data_schema));
+    assert!(report.manifest.is_none(), "{data_schema}");
+    report.problems.into_iter().map(|problem| problem.message).collect()
+}
+
+fn manifest(data_schema: &str) -> String {
+    format!(
         "machine = \"m\"\nowner = \"o\"\ninitial = \"r\"\ndesired.schema = false\noutputs.schema = false\n\
          [states.r]\nkind = \"rest\"\non.e = {{ to = \"r\" }}\n[events.e]\nschema = {{ required = [\"n\"] }}\n[data]\nschema = {data_schema}\n"
-    );
-    let report = parse("m.toml", &text);
-    report.manifest.unwrap_or_else(|| panic!("{:?}", report.problems)).machine
+    )
 }
 
 fn revision(number: u64, machine: Machine) -> Revision {
@@ -171,11 +181,32 @@ fn deep_and_recursive_documents_are_judged() {
 }
 
 #[test]
-fn a_schema_that_refers_only_to_itself_does_not_hang() {
+fn a_schema_that_refers_only_to_itself_is_refused() {
     let text =
         r##"{ "$ref" = "#/$defs/a", "$defs" = { a = { "$ref" = "#/$defs/b" }, b = { "$ref" = "#/$defs/a" } } }"##;
-    let compiled = CompiledMachine::compile(&machine(text)).expect("compiled");
-    let _ = compiled.check(Schema::Data, &doc("1"));
+    assert!(refused(text).contains("checks_max"));
+}
+
+#[test]
+fn no_schema_makes_much_work_of_a_small_document() {
+    // Checked, the first takes 2^40 steps for any document, the second 2^60 for one of 60 levels.
+    let parts: Vec<String> = (0..40)
+        .map(|n| {
+            format!(r##"d{n} = {{ anyOf = [{{ "$ref" = "#/$defs/d{0}" }}, {{ "$ref" = "#/$defs/d{0}" }}] }}"##, n + 1)
+        })
+        .collect();
+    let bomb =
+        format!(r##"{{ "$ref" = "#/$defs/d0", "$defs" = {{ {}, d40 = {{ type = "string" }} }} }}"##, parts.join(", "));
+    assert!(refused(&bomb).contains("checks_max"));
+    let branch = r##"{ type = "object", properties.in = { "$ref" = "#/$defs/e" } }"##;
+    let tree = format!(
+        r##"{{ "$ref" = "#/$defs/e", "$defs" = {{ e = {{ anyOf = [{{ type = "integer" }}, {branch}, {branch}] }} }} }}"##
+    );
+    let compiled = CompiledMachine::compile(&machine(&tree)).expect("compiled");
+    let deep = |levels: usize, core: &str| doc(&format!("{}{core}{}", r#"{"in":"#.repeat(levels), "}".repeat(levels)));
+    assert_eq!(compiled.check(Schema::Data, &deep(8, "1")), Ok(()));
+    let breach = compiled.check(Schema::Data, &deep(60, "false")).expect_err("refused");
+    assert!(breach.expected.contains("checks_max"), "{breach:?}");
 }
 
 #[test]
