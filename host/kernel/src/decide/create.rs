@@ -38,6 +38,13 @@ pub(super) fn create(given: &Given<'_>, create: &Create) -> Result<Decision, Sto
         OnExisting::Fail => Ok(Decision::refused(exists(create, "already"))),
         OnExisting::Use => reuse(given, create, existing),
         OnExisting::Recreate => {
+            // The same request under the same event id has been done: told again, it takes nothing away.
+            let told = remembered(given, create)?;
+            if existing.head.created_as == body
+                && let Some(answer) = told.filter(|answer| answer.incarnation == existing.head.incarnation)
+            {
+                return Ok(Decision::plain(there(&existing.head, Some(answer))));
+            }
             let removed = operate::delete(given, &create.entity)?;
             if removed.outcome.is_err() {
                 return Ok(removed);

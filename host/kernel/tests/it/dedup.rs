@@ -152,6 +152,25 @@ fn memory_survives_delete_and_binds_the_next_incarnation() {
 }
 
 #[test]
+fn a_recreate_told_again_takes_nothing_away() {
+    let (mut world, id) = idle();
+    let recreate = |sent| Create { on_existing: OnExisting::Recreate, event: Some(sent), ..create("job/a") };
+    let made = |outcome| match outcome {
+        Ok(Outcome::Created { incarnation, new, answer: Some(answer), .. }) => (incarnation, new, answer),
+        other => panic!("{other:?}"),
+    };
+    let (incarnation, new, answer) = made(world.create(recreate(event("note", "n1"))));
+    assert!(new);
+    world.send(&id, "note", "n2");
+    let records = world.records.clone();
+    assert_eq!(made(world.create(recreate(event("note", "n1")))), (incarnation, false, answer));
+    assert!(world.records == records);
+    // Under another id it is another request; an id of the entity that it took away is used up.
+    assert_ne!(made(world.create(recreate(event("note", "n3")))).0, incarnation);
+    assert_eq!(world.create(recreate(event("note", "n1"))).unwrap_err().code, Code::IdReused);
+}
+
+#[test]
 fn every_expiry_of_one_job_is_kept_apart() {
     // One job takes a queued event, and the next one ends the entity and refuses the third; one deletes
     // and creates again with an event. The world checks that each memory expires.
