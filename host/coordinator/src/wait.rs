@@ -111,7 +111,7 @@ pub enum Settled {
     },
     /// The event waited and was refused when its turn came, or came too late.
     Refused(Box<Answer>),
-    /// The entity is gone.
+    /// The entity is gone, or how the execution ended is no longer on record.
     Gone,
     /// The time was up: where it stands.
     Pending {
@@ -199,10 +199,13 @@ fn ended(view: &TxnView<'_>, entity: &EntityId, head: &Head, execution: u64) -> 
             execution: Some(execution),
         });
     }
-    // Later executions ended since: its own end stands in the history.
-    let found = last_move(view, entity, head.incarnation, head.history.last, execution)?;
-    let (succeeded, state, version) = found.unwrap_or_else(|| (true, head.state.clone(), head.version));
-    Ok(Settled::Ended { succeeded, state, version, outputs, execution: Some(execution) })
+    // Later executions ended since: its own end stands in the history, as long as that goes back so far.
+    Ok(match last_move(view, entity, head.incarnation, head.history.last, execution)? {
+        Some((succeeded, state, version)) => {
+            Settled::Ended { succeeded, state, version, outputs, execution: Some(execution) }
+        }
+        None => Settled::Gone,
+    })
 }
 
 /// The last entry of an execution that moved the entity.

@@ -1,6 +1,6 @@
 //! Requests, read strictly: what a route does not know is refused by name, with the nearest one it knows.
 
-use crate::limits::{BODY_BYTES_MAX, DISCARDED_BYTES_MAX};
+use crate::limits::{BODY_BYTES_MAX, BODY_WITHIN, DISCARDED_BYTES_MAX};
 use crate::problem::{Problem, Reason};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
@@ -11,6 +11,7 @@ use interlock_kernel::rejection::Code;
 use interlock_kernel::value::parse_ms;
 use serde::de::DeserializeOwned;
 use std::error::Error;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A JSON body of at most `MAX` bytes.
@@ -24,9 +25,15 @@ impl<T: DeserializeOwned, S: Send + Sync, const MAX: usize> FromRequest<S> for B
         if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
             return Err(Problem::new(Reason::MediaType, "Content-Type", "application/json", kind));
         }
-        let bytes = collect(request, MAX).await?;
+        let bytes = whole(request, MAX, BODY_WITHIN).await?;
         parse(&bytes).map(Self)
     }
+}
+
+/// A body that arrives in time: one that never ends would hold its connection for ever.
+async fn whole(request: Request, max: usize, within: Duration) -> Result<Vec<u8>, Problem> {
+    let late = |_| Problem::invalid("body", format_args!("a whole body within {within:?}"), "a part of one");
+    tokio::time::timeout(within, collect(request, max)).await.map_err(late)?
 }
 
 async fn collect(request: Request, max: usize) -> Result<Vec<u8>, Problem> {
@@ -136,7 +143,7 @@ impl Params {
     /// A whole number from 1 to `max`.
     pub(crate) fn count(&self, name: &str, default: usize, max: usize) -> Result<usize, Problem> {
         let Some(text) = self.text(name) else { return Ok(default) };
-        text.parse().ok().filter(|count| (1..=max).contains(count)).ok_or_else(|| {
+        digits(text).filter(|count| (1..=max).contains(count)).ok_or_else(|| {
             Problem::invalid(format_args!("query.{name}"), format_args!("1 to {max}"), format_args!("{text:?}"))
         })
     }
@@ -156,7 +163,7 @@ impl Params {
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
         let bad =
             |text: &str| Problem::invalid(format_args!("query.{name}"), "a whole number", format_args!("{text:?}"));
-        self.text(name).map(|text| text.parse().map_err(|_| bad(text))).transpose()
+        self.text(name).map(|text| digits(text).ok_or_else(|| bad(text))).transpose()
     }
 
     /// A length of time such as `30s`, cut to `max`.
@@ -241,8 +248,13 @@ pub(crate) fn event_id(headers: &HeaderMap) -> Result<Option<EventId>, Problem> 
 /// The generation of `If-Match: "3"`.
 pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(text) = header_text(headers, "if-match")? else { return Ok(None) };
-    let number = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).parse();
-    number.map(Some).map_err(|_| Problem::invalid("If-Match", "one generation, such as \"3\"", text))
+    let number = digits(text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text));
+    number.map(Some).ok_or_else(|| Problem::invalid("If-Match", "one generation, such as \"3\"", text))
+}
+
+/// A number that is digits and nothing else: Rust reads `+3` as well.
+fn digits<T: FromStr>(text: &str) -> Option<T> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 #[cfg(test)]
@@ -320,5 +332,26 @@ mod tests {
         assert_eq!(read("/?limit=1&limit=2"), Err("query.limit: expected one value, got several".to_owned()));
         assert_eq!(read("/?limit=0"), Err("query.limit: expected 1 to 1000, got \"0\"".to_owned()));
         assert_eq!(read("/?limit=-1"), Err("query.limit: expected 1 to 1000, got \"-1\"".to_owned()));
+        assert_eq!(read("/?limit=%2B1"), Err("query.limit: expected 1 to 1000, got \"+1\"".to_owned()));
+    }
+
+    #[test]
+    fn one_generation_and_nothing_like_it_is_a_precondition() {
+        let read = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::IF_MATCH, header::HeaderValue::from_static(text));
+            if_match(&headers).ok().flatten()
+        };
+        assert_eq!(["\"3\"", "3", "\"0\""].map(read), [Some(3), Some(3), Some(0)]);
+        for other in ["", "\"\"", "*", "W/\"3\"", "+3", "\"+3\"", "-1", "\"3", "\"3\", \"4\"", "18446744073709551616"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_never_ends_is_refused_after_a_while() {
+        let never = axum::body::Body::from_stream(futures_util::stream::pending::<Result<Vec<u8>, std::io::Error>>());
+        let refused = whole(Request::new(never), 1, Duration::from_millis(1)).await.map_err(|problem| problem.detail);
+        assert_eq!(refused, Err("body: expected a whole body within 1ms, got a part of one".to_owned()));
     }
 }

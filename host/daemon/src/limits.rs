@@ -7,6 +7,8 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// What is read and thrown away of a body past its limit, in bytes, so that its sender hears why before the
 /// connection closes on it.
 pub const DISCARDED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// How long a body may take to arrive: the largest over a slow forward; what takes longer only holds its connection.
+pub const BODY_WITHIN: Duration = Duration::from_secs(60);
 /// A deploy's body, in bytes: the component at its limit in base64, and the manifest, escaped.
 pub const DEPLOY_BODY_BYTES_MAX: usize = COMPONENT_BYTES_MAX / 3 * 4 + 8 * MANIFEST_BYTES_MAX;
 /// A component, in bytes.

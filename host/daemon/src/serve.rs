@@ -7,7 +7,8 @@ use crate::routes;
 use anyhow::{Context, bail};
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt;
@@ -234,19 +235,22 @@ async fn contained(request: Request, next: Next) -> Response {
 /// Without authentication the loopback address is the only lock on the door. A web page must not turn the key: its
 /// requests carry its own origin, or reach this address under a foreign name.
 async fn same_origin(request: Request, next: Next) -> Result<Response, Problem> {
-    refuse_foreign(request.headers())?;
+    refuse_foreign(request.uri(), request.headers())?;
     Ok(next.run(request).await)
 }
 
-fn refuse_foreign(headers: &HeaderMap) -> Result<(), Problem> {
+fn refuse_foreign(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let denied = |name: &str, expected: &str, got: &str| {
         Err(Problem::new(Reason::Decided(Code::Denied), name, expected, got)
             .saying("requests are taken from this machine's own programs only, not from web pages"))
     };
-    let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or("unreadable"));
-    if let Some(host) = host.filter(|host| !is_loopback(host)) {
-        return denied("Host", "a loopback address", host);
+    let mut hosts: Vec<&str> =
+        headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or("unreadable")).collect();
+    hosts.extend(uri.authority().map(Authority::as_str));
+    if let Some(foreign) = hosts.iter().find(|host| !is_loopback(host)) {
+        return denied("Host", "a loopback address", foreign);
     }
+    let host = hosts.first().copied();
     let origin = headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or("unreadable"));
     match origin {
         Some(origin) if origin.strip_prefix("http://") != host => {
@@ -257,11 +261,13 @@ fn refuse_foreign(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn is_loopback(authority: &str) -> bool {
-    let name = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
+    let port = authority.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    let name = port.map_or(authority, |(name, _)| name);
+    let ip: Option<IpAddr> = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        Some(inner) => inner.parse().ok().filter(IpAddr::is_ipv6),
+        None => name.parse().ok().filter(IpAddr::is_ipv4),
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    name.eq_ignore_ascii_case("localhost") || ip.is_some_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]
@@ -300,14 +306,24 @@ mod tests {
             if let Some(origin) = origin {
                 headers.insert(header::ORIGIN, origin.parse().expect("a header"));
             }
-            refuse_foreign(&headers).map_err(|problem| problem.subject)
+            refuse_foreign(&Uri::from_static("/v1/machines"), &headers).map_err(|problem| problem.subject)
         };
         assert_eq!(check("127.0.0.1:7117", None), Ok(()));
         assert_eq!(check("localhost:7117", None), Ok(()));
         assert_eq!(check("[::1]:7117", None), Ok(()));
         assert_eq!(check("127.0.0.1:7117", Some("http://127.0.0.1:7117")), Ok(()));
         assert_eq!(check("evil.example", None), Err("Host".to_owned()));
-        assert_eq!(check("127.0.0.1.evil.example:7117", None), Err("Host".to_owned()));
+        for like in
+            ["127.0.0.1.evil.example:7117", "127.0.0.1:80@evil.example", "[::1].evil.example", "[::1", "::1", ""]
+        {
+            assert_eq!(check(like, None), Err("Host".to_owned()), "{like}");
+        }
+        let absolute = Uri::from_static("http://evil.example/v1/machines");
+        let mut two = HeaderMap::new();
+        two.insert(header::HOST, "127.0.0.1:7117".parse().expect("a header"));
+        assert!(refuse_foreign(&absolute, &two).is_err());
+        two.append(header::HOST, "evil.example".parse().expect("a header"));
+        assert!(refuse_foreign(&Uri::from_static("/v1/machines"), &two).is_err());
         assert_eq!(check("127.0.0.1:7117", Some("http://evil.example")), Err("Origin".to_owned()));
         assert_eq!(check("127.0.0.1:7117", Some("null")), Err("Origin".to_owned()));
     }

@@ -135,7 +135,12 @@ async fn answered(app: &App, entity: &EntityId, answer: &Answer, wait: Option<Du
             ..body
         },
         Settled::Refused(refused) => return respond(app, entity, &refused, views::answer(entity, &refused)).await,
-        Settled::Gone => return Err(app.no_entity(entity).await.of_event(&answer.event)),
+        // It was taken, and what it did to is gone: the answer stands, without how it ended.
+        Settled::Gone => {
+            let known = app.coordinator.answer(entity, &answer.event).await?.map(|known| known.answer);
+            let answer = known.as_ref().unwrap_or(answer);
+            return respond(app, entity, answer, views::answer(entity, answer)).await;
+        }
         Settled::Pending { answer, state, version } => {
             let body = AnswerView {
                 state: state.to_string(),

@@ -36,6 +36,22 @@ async fn the_same_id_is_the_same_answer() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_stands_when_its_entity_is_gone_whether_one_waits_or_not() -> anyhow::Result<()> {
+    let site = Site::with_door().await?;
+    let first = site.send("door/a", "e1", "push", json!({ "force": 5 })).await?;
+    site.send("door/a", "e2", "stop", Value::Null).await?;
+    site.ask(site.request(Method::DELETE, "/v1/entities/door/a")?).await?;
+    site.post("/v1/entities", json!({ "machine": "door", "key": "a" })).await?;
+    for path in ["/v1/entities/door/a/events", "/v1/entities/door/a/events?wait=30s"] {
+        let request = site.request(Method::POST, path)?.header("Idempotency-Key", "e1");
+        let again = site.ask(request.json(&json!({ "name": "push", "payload": { "force": 5 } }))).await?;
+        assert_eq!((again.status, &again.body), (202, &first.body), "{path}");
+        assert_eq!(again.header("idempotent-replayed"), Some("true"), "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_busy_entity_says_who_holds_it_and_when_to_come_back() -> anyhow::Result<()> {
     let site = Site::with_door().await?;
     site.send("door/a", "e1", "push", json!({ "force": 5 })).await?;
