@@ -23,6 +23,10 @@ fn main() -> ExitCode {
         Err(why) => {
             // Help and version are no errors; clap knows where each goes.
             let code = if why.use_stderr() { failed::Code::Input.into() } else { ExitCode::SUCCESS };
+            if why.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+                Out::json().failed(&Failed::Input(args::said(&why)));
+                return code;
+            }
             return why.print().map_or(failed::Code::Fault.into(), |()| code);
         }
     };

@@ -24,6 +24,11 @@ impl Out {
         Self { json: global.json, quiet: global.quiet, paint: Paint::of(&stdout()), paint_err: Paint::of(&stderr()) }
     }
 
+    /// For a command line that could not be read, with `--json` somewhere in it.
+    pub(crate) fn json() -> Self {
+        Self { json: true, quiet: false, paint: Paint::Off, paint_err: Paint::Off }
+    }
+
     /// A result: JSON, or the text that people read.
     pub(crate) fn result<T: Serialize>(&self, body: &T, text: impl FnOnce(Paint) -> String) {
         if self.json { self.text(&format!("{}\n", line(body))) } else { self.text(&text(self.paint)) }

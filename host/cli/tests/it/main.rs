@@ -104,6 +104,22 @@ fn wrong_input_is_two() -> anyhow::Result<()> {
 }
 
 #[test]
+fn a_command_line_that_cannot_be_read_is_json_too_where_json_is_asked_for() -> anyhow::Result<()> {
+    for (args, detail) in [
+        (["entity", "get", "door", "--json"], "invalid value 'door' for '<ENTITY>': "),
+        (["--json", "machine", "frob", "door"], "unrecognized subcommand 'frob'"),
+        (["entity", "--json", "list", "--limit=x"], "invalid value 'x' for '--limit <N>': "),
+    ] {
+        let (code, out, err) = run("http://127.0.0.1:1", &args)?;
+        assert_eq!((code, err.as_str()), (Some(2), ""), "{args:?}");
+        let problem: serde_json::Value = serde_json::from_str(&out)?;
+        assert_eq!(problem["code"], "invalid");
+        assert!(problem["detail"].as_str().is_some_and(|said| said.starts_with(detail)), "{out}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_script_can_branch_on_what_came_of_it() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let manifest = door(folder.path())?.display().to_string();
