@@ -110,6 +110,10 @@ impl Disk for Directory {
         options.read(true).write(true);
         let file = if fs::exists(&store)? {
             options.open(store)?
+        } else if fs::exists(self.dir.join(RESERVE_FILE))? {
+            // The reserve comes after the store. A new one would give out numbers again that were given out.
+            let why = format!("{STORE_FILE} is gone and {RESERVE_FILE} is there: put it back, or empty the directory");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         } else {
             let new = self.dir.join(NEW_STORE_FILE);
             options.create(true).truncate(true).open(new)?

@@ -79,6 +79,22 @@ fn a_file_that_is_no_store_is_corrupt_not_overwritten() {
 }
 
 #[test]
+fn a_directory_whose_store_is_gone_is_not_begun_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Redb::open(Options::new(dir.path())).unwrap());
+    let file = dir.path().join("store.redb");
+    let away = dir.path().join("away");
+    fs::rename(&file, &away).unwrap();
+    let Err(error) = Redb::open(Options::new(dir.path())) else {
+        panic!("began a new store");
+    };
+    assert!(matches!(&error, StoreError::Corrupt { got, .. } if got.contains("store.redb is gone")), "{error}");
+    assert!(!file.exists());
+    fs::rename(away, file).unwrap();
+    drop(Redb::open(Options::new(dir.path())).unwrap());
+}
+
+#[test]
 fn a_directory_that_cannot_be_made_is_an_io_error_that_names_it() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
