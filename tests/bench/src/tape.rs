@@ -16,7 +16,7 @@ const BATCH_BYTES: usize = 68;
 /// A write: a removal if there is no value.
 pub(crate) type Written = (Vec<u8>, Option<Bytes>);
 
-/// One committed job.
+/// One committed job that wrote something.
 #[derive(Clone, Debug)]
 pub(crate) struct Taped {
     pub(crate) lane: Lane,
@@ -113,7 +113,8 @@ impl Job for TapedJob {
 
     fn settle(self: Box<Self>, fate: Fate) {
         let Self { job, lane, tape, writes } = *self;
-        if matches!(fate, Fate::Committed(_)) {
+        // The host's own looks commit too, and write nothing.
+        if matches!(fate, Fate::Committed(_)) && !writes.is_empty() {
             let mut tape = tape.0.lock().unwrap_or_else(PoisonError::into_inner);
             tape.push(Taped { lane, writes });
         }
