@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Linux counts processor time in hundredths of a second (USER_HZ).
 const TICK_MS: u64 = 10;
 
+/// Processes that ran or waited for the disk in the last minute: above this, somebody else is at work.
+const LOAD_QUIET: f64 = 0.5;
+
 /// A processor, a file system, a compiler, a commit.
 #[derive(Debug, Serialize)]
 pub(crate) struct Hardware {
@@ -19,6 +22,8 @@ pub(crate) struct Hardware {
     pub(crate) memory_mib: u64,
     pub(crate) kernel: String,
     pub(crate) filesystem: String,
+    /// What else ran in the minute before: figures of a busy machine are those of its other work.
+    pub(crate) load_before: f64,
     pub(crate) date: String,
     pub(crate) rustc: String,
     pub(crate) commit: String,
@@ -43,6 +48,7 @@ impl Hardware {
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
                 .map_or_else(|_| unknown(), |text| text.trim().to_owned()),
             filesystem,
+            load_before: load(),
             date: ask("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]).unwrap_or_else(unknown),
             rustc: ask("rustc", &["--version"]).unwrap_or_else(unknown),
             commit: commit.map_or_else(
@@ -58,7 +64,10 @@ impl Hardware {
 impl fmt::Display for Hardware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}, {} cores, {} MiB, Linux {}", self.processor, self.cores, self.memory_mib, self.kernel)?;
-        writeln!(f, "files on {}", self.filesystem)?;
+        writeln!(f, "files on {}, load before this run {:.1}", self.filesystem, self.load_before)?;
+        if self.load_before > LOAD_QUIET {
+            writeln!(f, "this machine is busy with something else: no figure below says much")?;
+        }
         write!(f, "{}, commit {}, {}", self.rustc, self.commit, self.date)
     }
 }
@@ -84,6 +93,11 @@ fn filesystem(dir: &Path) -> String {
         dir.starts_with(point).then(|| (point.len(), format!("{kind} ({device})")))
     });
     found.max_by_key(|(length, _)| *length).map_or_else(unknown, |(_, found)| found)
+}
+
+fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0)
 }
 
 fn ask(program: &str, arguments: &[&str]) -> Option<String> {
