@@ -8,6 +8,9 @@ use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+/// "File size limit exceeded" has this number on every platform that the host runs on.
+const SIGXFSZ: i32 = 25;
+
 /// What is printed once it listens; with `--json` the one line that a supervisor reads.
 #[derive(Serialize)]
 struct Started {
@@ -22,6 +25,8 @@ struct Started {
 pub(crate) async fn run(args: Serve, out: Out) -> Result<(), Failed> {
     log(args.log_format);
     let mut stop = Stop::new()?;
+    // Taken once is taken for good: a file that may not grow is then an error of its write, not the process's end.
+    drop(signal(SignalKind::from_raw(SIGXFSZ))?);
     let options = Options { data_dir: args.data.clone(), listen: args.listen, ..Options::default() };
     let running = Daemon::start(options).await.map_err(|why| Failed::Input(format!("{why:#}")))?;
     let started = Started {

@@ -164,3 +164,16 @@ fn a_signal_stops_it_in_good_order_and_a_kill_does_no_harm() -> anyhow::Result<(
     assert!(serving.child.wait()?.success());
     Ok(())
 }
+
+#[test]
+fn a_file_that_may_not_grow_is_no_reason_to_die() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut serving = Serving::start(&folder.path().join("data"))?;
+    // Linux sends it to whoever writes beyond `ulimit -f`.
+    serving.signal("-XFSZ")?;
+    let (code, _, err) = run(&serving.url, &["machine", "list"])?;
+    assert_eq!(code, Some(0), "{err}");
+    serving.signal("-TERM")?;
+    assert_eq!(serving.child.wait()?.code(), Some(0));
+    Ok(())
+}

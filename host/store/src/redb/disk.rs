@@ -109,7 +109,12 @@ impl Disk for Directory {
         let mut options = OpenOptions::new();
         options.read(true).write(true);
         let file = if fs::exists(&store)? {
-            options.open(store)?
+            let file = options.open(store)?;
+            if file.metadata()?.len() == 0 {
+                // redb would take it for a new one.
+                return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{STORE_FILE} is empty")));
+            }
+            file
         } else if fs::exists(self.dir.join(RESERVE_FILE))? {
             // The reserve comes after the store. A new one would give out numbers again that were given out.
             let why = format!("{STORE_FILE} is gone and {RESERVE_FILE} is there: put it back, or empty the directory");

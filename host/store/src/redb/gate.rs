@@ -42,8 +42,11 @@ impl Failure {
         let error = error.into();
         let kind = match &error {
             ::redb::Error::Io(error) => match error.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FailureKind::Full,
-                io::ErrorKind::InvalidData => FailureKind::Corrupt,
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                    FailureKind::Full
+                }
+                // An end that comes too soon: the file was cut.
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => FailureKind::Corrupt,
                 _ => FailureKind::Latched,
             },
             ::redb::Error::Corrupted(_)
@@ -271,5 +274,17 @@ impl Gate {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_room_by_any_name_is_a_full_disk() {
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge] {
+            assert_eq!(Failure::of_io(io::Error::from(kind)).kind, FailureKind::Full, "{kind}");
+        }
     }
 }

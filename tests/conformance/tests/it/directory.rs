@@ -79,6 +79,21 @@ fn a_file_that_is_no_store_is_corrupt_not_overwritten() {
 }
 
 #[test]
+fn a_store_that_was_cut_is_corrupt() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Redb::open(Options::new(dir.path())).unwrap());
+    let file = dir.path().join("store.redb");
+    let whole = fs::read(&file).unwrap();
+    for length in [0, 1, 100, 4096, whole.len() / 2, whole.len() - 1] {
+        fs::write(&file, &whole[..length]).unwrap();
+        let Err(error) = Redb::open(Options::new(dir.path())) else {
+            panic!("opened {length} bytes of a store");
+        };
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{length} bytes: {error}");
+    }
+}
+
+#[test]
 fn a_directory_whose_store_is_gone_is_not_begun_anew() {
     let dir = tempfile::tempdir().unwrap();
     drop(Redb::open(Options::new(dir.path())).unwrap());
