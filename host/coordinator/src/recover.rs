@@ -5,6 +5,7 @@ use crate::codec;
 use crate::core::Core;
 use crate::read::{head_in, look};
 use crate::txn::{self, TxnView};
+use futures_util::StreamExt;
 use interlock_kernel::command::{Command, Verb};
 use interlock_kernel::ids::{EntityId, Principal};
 use interlock_kernel::record::Key;
@@ -14,6 +15,9 @@ use std::sync::Arc;
 
 /// Index entries read at a time.
 const PAGE: usize = 256;
+
+/// Orphans that wait for the store at a time; enough to fill a group commit.
+const TOGETHER: usize = 64;
 
 /// After a failed read.
 const RETRY_MS: u64 = 1_000;
@@ -66,9 +70,9 @@ async fn orphans(core: &Arc<Core>) {
         let Some((.., last)) = page.last() else { return };
         from = behind(last);
         page.sort_by_key(|(age, ..)| *age);
-        for (_, entity, _) in page {
-            recover(core, entity).await;
-        }
+        // In this order, so the oldest is decided first; together, so that a batch of them is one commit.
+        let orphans = page.into_iter().map(|(_, entity, _)| entity);
+        futures_util::stream::iter(orphans).for_each_concurrent(TOGETHER, |entity| recover(core, entity)).await;
     }
 }
 
