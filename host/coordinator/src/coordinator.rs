@@ -263,7 +263,8 @@ impl Coordinator {
     #[must_use]
     pub fn health(&self) -> Health {
         let store = self.core.store().health();
-        let tasks: Vec<TaskHealth> = self.lock().iter().map(Task::health).collect();
+        let now = self.core.store().clock().monotonic();
+        let tasks: Vec<TaskHealth> = self.lock().iter().map(|task| task.health(now)).collect();
         let stopping = self.core.is_refusing();
         let ready = !stopping && matches!(store.condition, Condition::Ready) && tasks.iter().all(|task| !task.failing);
         Health { ready, stopping, session: self.core.session_id().map(|id| id.get()), store, tasks }

@@ -25,6 +25,8 @@ pub(crate) struct Counters {
     pub(crate) committed: Counter,
     pub(crate) entries: Counter,
     pub(crate) facts: Counter,
+    pub(crate) failures: Counter,
+    pub(crate) parked: Counter,
     pub(crate) refused: [Counter; Code::ALL.len()],
     pub(crate) contended: Counter,
     pub(crate) store_errors: Counter,
@@ -50,6 +52,8 @@ impl Default for Counters {
             committed: Counter::default(),
             entries: Counter::default(),
             facts: Counter::default(),
+            failures: Counter::default(),
+            parked: Counter::default(),
             refused: array::from_fn(|_| Counter::default()),
             contended: Counter::default(),
             store_errors: Counter::default(),
@@ -91,6 +95,10 @@ pub struct Stats {
     pub entries: u64,
     /// Facts written: what changed nothing and is on record.
     pub facts: u64,
+    /// Attempts that failed, visits that left on their failure path, entities that were parked: each once.
+    pub failures: u64,
+    /// Of those, entities that were parked.
+    pub parked: u64,
     /// Refusals by code, each code once.
     pub refused: Vec<(Code, u64)>,
     /// Commands that found the queue full.
@@ -144,6 +152,8 @@ impl Stats {
             committed: counters.committed.get(),
             entries: counters.entries.get(),
             facts: counters.facts.get(),
+            failures: counters.failures.get(),
+            parked: counters.parked.get(),
             refused: Code::ALL.into_iter().zip(counters.refused.iter().map(Counter::get)).collect(),
             contended: counters.contended.get(),
             store_errors: counters.store_errors.get(),

@@ -11,10 +11,10 @@ use interlock_kernel::Version;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::time::WallTime;
 use interlock_kernel::view::{Claim, Start};
-use interlock_store::Stamp;
+use interlock_store::{Stamp, Store};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -27,6 +27,9 @@ const WHOLE_BYTES_MAX: usize = 16 * 1024;
 
 /// Waiting attempts at all; about 200 bytes each. Later ones are left to their index entries.
 const QUEUE_MAX: usize = 32_768;
+
+/// How soon an attempt is looked at again whose deadline is over while it waits for the store.
+const ASKING_MS: u64 = 1_000;
 
 /// Where an attempt of this host is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +120,7 @@ pub(crate) struct Running {
     started: WallTime,
     total_until: u64,
     idle_until: AtomicU64,
+    asking: AtomicU32,
     read: Mutex<(Version, Version)>,
     written: AtomicBool,
     ended: AtomicBool,
@@ -167,6 +171,13 @@ impl Running {
         !self.is_written() && !self.ended.swap(true, Ordering::AcqRel)
     }
 
+    /// The attempt waits for the store from now on, until what this returns is dropped. That time is the
+    /// host's and not the step's: no deadline of the attempt is decided within it, the idle one waits as long.
+    pub(crate) fn asks<'a>(&'a self, store: &'a dyn Store) -> Asking<'a> {
+        self.asking.fetch_add(1, Ordering::AcqRel);
+        Asking { run: self, store, since: store.now().store_ms }
+    }
+
     fn until(&self) -> (u64, &'static str) {
         let idle = self.idle_until.load(Ordering::Acquire);
         if idle <= self.total_until {
@@ -178,6 +189,21 @@ impl Running {
 
     fn lock(&self) -> MutexGuard<'_, (Version, Version)> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An attempt waits for the store.
+pub(crate) struct Asking<'a> {
+    run: &'a Running,
+    store: &'a dyn Store,
+    since: u64,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let waited = self.store.now().store_ms.saturating_sub(self.since);
+        self.run.idle_until.fetch_add(waited, Ordering::AcqRel);
+        self.run.asking.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -321,7 +347,10 @@ impl Dispatch {
         let mut over = Vec::new();
         for run in table.running.values().filter(|run| !run.ended.load(Ordering::Acquire) && !run.is_written()) {
             let (until, why) = run.until();
-            if until <= store_ms {
+            if until <= store_ms && run.asking.load(Ordering::Acquire) > 0 {
+                let again = store_ms.saturating_add(ASKING_MS);
+                next = Some(next.map_or(again, |next| next.min(again)));
+            } else if until <= store_ms {
                 over.push((run.clone(), why));
             } else {
                 next = Some(next.map_or(until, |next| next.min(until)));
@@ -477,6 +506,7 @@ fn admit(table: &mut Table, start: Box<Start>, now: Stamp) -> Arc<Running> {
         started: WallTime(now.wall_ms),
         total_until: now.store_ms.saturating_add(start.total_ms),
         idle_until: AtomicU64::new(now.store_ms.saturating_add(start.idle_ms)),
+        asking: AtomicU32::new(0),
         read: Mutex::new((start.claim.read, start.base)),
         written: AtomicBool::new(false),
         ended: AtomicBool::new(false),

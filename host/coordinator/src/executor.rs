@@ -178,6 +178,7 @@ impl Attempt {
 
     async fn write(&self, verb: Verb) -> Result<Version, SubmitError> {
         let by = Principal::execution(&self.start().claim.execution);
+        let _asking = self.run.asks(self.core.store());
         match self.core.submit_as(Command { by, verb }, Some(self.run.clone())).await? {
             Outcome::Written { version } => Ok(version),
             other => Err(StoreError::Corrupt {

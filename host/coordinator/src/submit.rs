@@ -5,13 +5,15 @@
 
 use crate::codec;
 use crate::core::Core;
+use crate::counters::Counters;
 use crate::dispatch::Running;
 use crate::error::SubmitError;
 use crate::txn::{self, Seen, TxnView};
 use interlock_kernel::command::{Command, Outcome, Verb};
 use interlock_kernel::decide;
+use interlock_kernel::ids::EntityId;
 use interlock_kernel::limits::INBOX_MAX;
-use interlock_kernel::record::{Key, Record, What};
+use interlock_kernel::record::{Entry, Key, Record, What};
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::view::{Decision, Wake};
 use interlock_store::{Fate, Halt, Job, Lane, StoreError, Txn};
@@ -96,6 +98,8 @@ struct Decided {
     entries: u64,
     facts: u64,
     mismatches: u64,
+    /// What went wrong, to be told once it is durable.
+    failures: Vec<(EntityId, Entry)>,
 }
 
 impl Core {
@@ -144,6 +148,7 @@ impl Submission {
             entries: 0,
             facts: 0,
             mismatches: 0,
+            failures: Vec::new(),
         };
         let mut then = None;
         for nth in 0..CHAIN_MAX {
@@ -182,9 +187,12 @@ fn write(txn: &mut dyn Txn, key: &Key, record: Option<&Record>, decided: &mut De
     let at = codec::encode(key);
     let Some(record) = record else { return txn.delete(&at) };
     txn.put(&at, record.encode(key).into())?;
-    if let (Key::History(..), Record::Entry(entry)) = (key, record) {
+    if let (Key::History(entity, ..), Record::Entry(entry)) = (key, record) {
         decided.entries += 1;
         decided.facts += u64::from(matches!(entry.what, What::Fact(..)));
+        if matches!(entry.what, What::Ended(..) | What::FailurePath(_) | What::Parked(..)) {
+            decided.failures.push((entity.clone(), (**entry).clone()));
+        }
         // The note is the entry's key: entity, incarnation and number, and where to read it.
         txn.note(at.into())?;
     }
@@ -210,6 +218,9 @@ impl Job for Submission {
                 counters.entries.add(decided.entries);
                 counters.facts.add(decided.facts);
                 counters.mismatches.add(decided.mismatches);
+                for (entity, entry) in &decided.failures {
+                    tell(counters, entity, entry);
+                }
                 core.revisions().learn(decided.seen);
                 if decided.outcome.is_ok() {
                     counters.committed.add(1);
@@ -236,6 +247,27 @@ impl Job for Submission {
         };
         // The caller may have gone; what is decided stays decided.
         let _ = reply.send(answer);
+    }
+}
+
+/// Counts and logs a failure: whoever only looks at numbers or the log hears of it, too.
+fn tell(counters: &Counters, entity: &EntityId, entry: &Entry) {
+    let (state, attempt) = (&entry.from, entry.attempt);
+    counters.failures.add(1);
+    match &entry.what {
+        What::Ended(failure, next_attempt_ms) => {
+            let (code, reason) = (&failure.code, &failure.reason);
+            tracing::warn!(%entity, %state, attempt, code, reason, next_attempt_ms, "an attempt failed");
+        }
+        What::FailurePath(failure) => {
+            let (code, reason, to) = (&failure.code, &failure.reason, &entry.to);
+            tracing::warn!(%entity, %state, attempt, code, reason, %to, "a visit failed and left on its failure path");
+        }
+        What::Parked(code, reason) => {
+            counters.parked.add(1);
+            tracing::warn!(%entity, %state, attempt, code, reason, "parked until an operator decides");
+        }
+        _no_failure => {}
     }
 }
 

@@ -3,8 +3,7 @@
 
 use crate::core::Core;
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -23,7 +22,7 @@ const LIVED: Duration = Duration::from_secs(60);
 pub struct TaskHealth {
     /// Its name.
     pub name: &'static str,
-    /// Deaths in a row.
+    /// Deaths in a row; none once it has lived for a minute.
     pub deaths: u32,
     /// Whether it keeps dying.
     pub failing: bool,
@@ -32,13 +31,26 @@ pub struct TaskHealth {
 /// A supervised task.
 pub(crate) struct Task {
     name: &'static str,
-    deaths: Arc<AtomicU32>,
+    life: Arc<Mutex<Life>>,
     handle: JoinHandle<()>,
 }
 
+/// The newest life of a task, by the monotonic clock.
+struct Life {
+    begun: Duration,
+    deaths: u32,
+}
+
+impl Life {
+    /// Deaths in a row, as of a moment.
+    fn deaths(&self, now: Duration) -> u32 {
+        if now.saturating_sub(self.begun) >= LIVED { 0 } else { self.deaths }
+    }
+}
+
 impl Task {
-    pub(crate) fn health(&self) -> TaskHealth {
-        let deaths = self.deaths.load(Ordering::Relaxed);
+    pub(crate) fn health(&self, now: Duration) -> TaskHealth {
+        let deaths = lock(&self.life).deaths(now);
         TaskHealth { name: self.name, deaths, failing: deaths >= FAILING }
     }
 
@@ -54,11 +66,11 @@ pub(crate) fn supervise<F>(core: &Arc<Core>, name: &'static str, body: fn(Arc<Co
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let deaths = Arc::new(AtomicU32::new(0));
-    let (core, counted) = (core.clone(), deaths.clone());
+    let life = Arc::new(Mutex::new(Life { begun: core.store().clock().monotonic(), deaths: 0 }));
+    let (core, lived) = (core.clone(), life.clone());
     let handle = core.runtime().clone().spawn(async move {
         loop {
-            let begun = core.store().clock().monotonic();
+            lock(&lived).begun = core.store().clock().monotonic();
             let mut task = core.runtime().spawn(body(core.clone()));
             let ended = tokio::select! {
                 ended = &mut task => ended,
@@ -73,10 +85,13 @@ where
                 return;
             }
             core.counters().panics.add(1);
-            if core.store().clock().monotonic().saturating_sub(begun) >= LIVED {
-                counted.store(0, Ordering::Relaxed);
-            }
-            let deaths = counted.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+            let deaths = {
+                let now = core.store().clock().monotonic();
+                let mut life = lock(&lived);
+                life.deaths = life.deaths(now).saturating_add(1);
+                life.begun = now;
+                life.deaths
+            };
             tracing::error!(task = name, deaths, %error, "a background task panicked and is begun again");
             let pause_ms = PAUSE_MS.saturating_mul(1 << deaths.min(10)).min(PAUSE_MS_MAX);
             tokio::select! {
@@ -85,5 +100,9 @@ where
             }
         }
     });
-    Task { name, deaths, handle }
+    Task { name, life, handle }
+}
+
+fn lock(life: &Mutex<Life>) -> MutexGuard<'_, Life> {
+    life.lock().unwrap_or_else(PoisonError::into_inner)
 }

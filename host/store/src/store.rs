@@ -242,7 +242,7 @@ pub struct Health {
     pub completions: usize,
     /// Jobs waiting in the admission lane.
     pub admissions: usize,
-    /// How long the last commit took to become durable.
+    /// How long the last commit took to become durable, or the one under way has taken if that is longer.
     pub last_commit: Duration,
 }
 

@@ -41,7 +41,7 @@ pub struct StoreView {
     pub completions: usize,
     /// New jobs that wait.
     pub admissions: usize,
-    /// How long the last commit took to become durable, in microseconds.
+    /// How long the last commit took to become durable, or one that takes longer has taken, in microseconds.
     pub last_commit_us: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct StoreView {
 pub enum StoreCondition {
     /// Reads and writes.
     Ready,
-    /// Reads and writes, but the last commit took long.
+    /// Reads and writes, but the last commit took long, or one takes long now.
     Slow,
     /// It is being opened again after an I/O error.
     Reopening,

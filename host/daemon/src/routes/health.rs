@@ -40,7 +40,7 @@ fn view(health: &Health) -> ReadyView {
     let store = &health.store;
     let (condition, why) = match &store.condition {
         Condition::Ready if store.last_commit >= SLOW_COMMIT => {
-            (StoreCondition::Slow, Some(format!("the last commit took {:.1} s", store.last_commit.as_secs_f64())))
+            (StoreCondition::Slow, Some(format!("a commit has taken {:.1} s", store.last_commit.as_secs_f64())))
         }
         Condition::Ready => (StoreCondition::Ready, None),
         Condition::Reopening { why, .. } => (StoreCondition::Reopening, Some(why.clone())),
@@ -108,6 +108,8 @@ fn counters(stats: &Stats) -> BTreeMap<String, u64> {
         ("committed", stats.committed),
         ("entries", stats.entries),
         ("facts", stats.facts),
+        ("failures", stats.failures),
+        ("parked", stats.parked),
         ("contended", stats.contended),
         ("store_errors", stats.store_errors),
         ("type_mismatches", stats.type_mismatches),
@@ -125,4 +127,42 @@ fn counters(stats: &Stats) -> BTreeMap<String, u64> {
         ("panics", stats.panics),
     ];
     all.map(|(name, count)| (name.to_owned(), count)).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::view;
+    use crate::api::StoreCondition;
+    use interlock_coordinator::{Health, TaskHealth};
+    use interlock_store::Condition;
+    use std::time::Duration;
+
+    fn health(ready: bool, last_commit: Duration, deaths: u32) -> Health {
+        let store = interlock_store::Health { condition: Condition::Ready, completions: 0, admissions: 0, last_commit };
+        let tasks = vec![
+            TaskHealth { name: "due", deaths: 0, failing: false },
+            TaskHealth { name: "timers", deaths, failing: !ready },
+        ];
+        Health { ready, stopping: false, session: None, store, tasks }
+    }
+
+    #[test]
+    fn a_task_that_keeps_dying_is_why_a_host_is_not_ready() {
+        let dying = view(&health(false, Duration::ZERO, 3));
+        assert!(!dying.ready);
+        assert_eq!(dying.why.as_deref(), Some("the background task timers keeps dying"));
+        assert_eq!(
+            dying.tasks.iter().map(|task| (task.alive, task.deaths)).collect::<Vec<_>>(),
+            [(true, 0), (false, 3)]
+        );
+    }
+
+    #[test]
+    fn a_commit_that_takes_long_is_slow_and_still_ready() {
+        let slow = view(&health(true, Duration::from_secs(12), 0));
+        assert!(slow.ready);
+        assert_eq!(slow.store.condition, StoreCondition::Slow);
+        assert_eq!(slow.why.as_deref(), Some("a commit has taken 12.0 s"));
+        assert_eq!(view(&health(true, Duration::from_millis(999), 0)).store.condition, StoreCondition::Ready);
+    }
 }

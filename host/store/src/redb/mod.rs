@@ -113,6 +113,8 @@ struct Counts {
     failed: AtomicU64,
     bytes: AtomicU64,
     last_commit_nanos: AtomicU64,
+    /// When the commit under way began, and one; 0 while there is none.
+    commit_began_nanos: AtomicU64,
     reopenings: AtomicU64,
 }
 
@@ -400,12 +402,17 @@ impl Store for Redb {
     fn health(&self) -> Health {
         let (completions, admissions) = self.shared.queue.lengths();
         let closing = self.shared.queue.closing().is_some();
-        let last = &self.shared.counts.last_commit_nanos;
+        let counts = &self.shared.counts;
+        let last = Duration::from_nanos(counts.last_commit_nanos.load(Ordering::Relaxed));
+        let began = counts.commit_began_nanos.load(Ordering::Relaxed).checked_sub(1);
+        let under_way = began.map_or(Duration::ZERO, |began| {
+            self.shared.time.clock().monotonic().saturating_sub(Duration::from_nanos(began))
+        });
         Health {
             condition: if closing { Condition::Closed } else { self.shared.gate.condition() },
             completions,
             admissions,
-            last_commit: Duration::from_nanos(last.load(Ordering::Relaxed)),
+            last_commit: last.max(under_way),
         }
     }
 

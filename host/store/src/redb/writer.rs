@@ -166,10 +166,12 @@ impl Writer {
     fn timed_write(&mut self, db: &::redb::Database, layer: &Layer) -> Result<(), Failure> {
         let clock = self.shared.time.clock();
         let began = clock.monotonic();
+        let counts = &self.shared.counts;
+        counts.commit_began_nanos.store(nanos(began).saturating_add(1), Ordering::Relaxed);
         let written = write(db, layer);
         let took = clock.monotonic().saturating_sub(began);
-        let last = &self.shared.counts.last_commit_nanos;
-        last.store(nanos(took), Ordering::Relaxed);
+        counts.last_commit_nanos.store(nanos(took), Ordering::Relaxed);
+        counts.commit_began_nanos.store(0, Ordering::Relaxed);
         self.usual_commit = if self.usual_commit.is_zero() {
             took
         } else {
