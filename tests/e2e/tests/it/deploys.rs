@@ -1,12 +1,14 @@
 //! Deploys over HTTP: while entities are locked, onto a revision they cannot follow, and refused as a whole.
 
-use crate::host::{Host, deployment, event, run};
+use crate::host::{Host, deployment, event, run, run_within};
 use crate::ledger::{adds_up, audit};
 use crate::machines::{COUNTED, DOOR};
 use anyhow::{Context as _, Result, ensure};
+use interlock_conformance::Random;
 use interlock_support::hostile_wat;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_deploy_while_locked_leaves_both_directions_of_the_lock_agreeing() -> Result<()> {
@@ -151,6 +153,83 @@ fn a_manifest_and_its_component_belong_together() -> Result<()> {
         api.post("/v1/machines", body).await?.refused(400, "invalid")?;
         ensure!(api.get("/v1/machines").await?.done()?["machines"] == json!([]));
         ensure!(api.get("/v1/stats").await?.done()?["counters"]["committed"] != Value::Null);
+        Ok(())
+    })
+}
+
+/// The n-th of many revisions that every entity can follow, with bytes of its own: a component with one more
+/// custom section is another component.
+fn nth_revision(nth: u64) -> Result<Value> {
+    let manifest = COUNTED.replace("interlock tests", &format!("interlock tests {nth}"));
+    let mut bytes = std::fs::read(interlock_support::guest("noop")?)?;
+    bytes.extend([0, 9, 3]);
+    bytes.extend(*b"nth");
+    bytes.extend(format!("{nth:05}").into_bytes());
+    Ok(json!({ "manifest": manifest, "component": interlock_daemon::base64::encode(&bytes) }))
+}
+
+#[test]
+fn a_kill_around_a_deploy_leaves_the_old_revision_or_the_new_one_whole() -> Result<()> {
+    const KILLS: u64 = 12;
+    run_within(Duration::from_secs(180), async {
+        let mut random = Random::new(4_83);
+        let mut host = Host::start().await?;
+        let began = Instant::now();
+        host.api().post("/v1/machines", nth_revision(0)?).await?.done()?;
+        let took = u64::try_from(began.elapsed().as_micros())?;
+        for key in ["a", "b"] {
+            host.api().create(&format!("counted/{key}")).await?;
+        }
+        let (mut active, mut source) = (1, nth_revision(0)?["manifest"].clone());
+        for nth in 1..=KILLS {
+            // While an execution is under way.
+            host.api().send("counted/a", &format!("a{nth}"), event("later")).await?.done()?;
+            let (api, revision) = (host.api().clone(), nth_revision(nth)?);
+            let wanted = revision["manifest"].clone();
+            let deploying = tokio::spawn(async move { api.post("/v1/machines", revision).await });
+            // Anywhere in it, and the last time just after it was answered.
+            let answered = if nth == KILLS {
+                Some(deploying.await??.done()?)
+            } else {
+                tokio::time::sleep(Duration::from_micros(random.below(took * 5 / 4))).await;
+                host.kill().await?;
+                deploying.await?.ok().map(crate::host::Reply::done).transpose()?
+            };
+            if nth == KILLS {
+                host.kill().await?;
+                // Nothing that a boot could compile again is left of it.
+                std::fs::remove_dir_all(host.data().join("compiled"))?;
+                // And half a file, as a kill while it was written would have left it.
+                std::fs::write(host.data().join("components/half.1.new"), b"\0asm")?;
+            }
+            host.boot().await?;
+
+            let api = host.api();
+            let machine = api.get("/v1/machines/counted").await?.done()?;
+            let now = machine["active"].as_u64().context("its active revision")?;
+            ensure!(now == active || now == active + 1, "{active} before, {now} now");
+            ensure!(answered.is_none_or(|answer| answer["revision"] == now), "acknowledged, and {now} is active");
+            if now > active {
+                source = wanted;
+            }
+            active = now;
+            ensure!(machine["manifest"] == source && machine["revisions"][0]["number"] == active, "{machine}");
+            let partial: Vec<_> = files(&host.data())?.into_iter().filter(|name| name.ends_with(".new")).collect();
+            ensure!(partial.is_empty(), "half a file was left: {partial:?}");
+            // Its component is whole, and both entities go on with it.
+            let end = api.settle("counted/b", &format!("b{nth}"), event("go")).await?.done()?;
+            ensure!(end["outcome"] == "succeeded" && api.entity("counted/b").await?["revision"] == active, "{end}");
+        }
+        let api = host.api();
+        for key in ["counted/a", "counted/b"] {
+            let last = api.until(key, |found| found["kind"] == "rest" && found["inbox"] == 0).await?;
+            ensure!(last["data"]["taken"] == KILLS && last["data"]["s5"] == KILLS, "{last}");
+            adds_up(&last, &api.history(key).await?)?;
+        }
+        println!("{} of {KILLS} deploys took effect", active - 1);
+        ensure!(api.counter("repaired").await? == 0);
+        host.stop().await?;
+        ensure!(audit(&host.data()).await? == 2);
         Ok(())
     })
 }

@@ -27,7 +27,7 @@ pub(crate) fn run(test: impl Future<Output = Result<()>>) -> Result<()> {
 /// The same with another bound.
 pub(crate) fn run_within(max: Duration, test: impl Future<Output = Result<()>>) -> Result<()> {
     // Built before the clock runs: the first build of a machine takes minutes.
-    for name in ["noop", "survey", "hostile", "hostile-wasi"] {
+    for name in ["noop", "survey", "resource", "hostile", "hostile-wasi"] {
         interlock_support::guest(name)?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -39,6 +39,21 @@ pub(crate) fn folder() -> Result<TempDir> {
     let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
     std::fs::create_dir_all(tmp)?;
     tempfile::Builder::new().prefix("e2e-").tempdir_in(tmp).context("a folder for the test")
+}
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }
 
 /// What a daemon is started with.
@@ -78,6 +93,20 @@ impl Host {
 
     pub(crate) fn api(&self) -> &Api {
         &self.api
+    }
+
+    /// A host on a copy of the data folder, which is moved to another place and boots there. The daemon must be gone.
+    pub(crate) async fn moved(&self) -> Result<Host> {
+        ensure!(self.child.is_none(), "the daemon still runs");
+        let mut host = Host { folder: folder()?, setup: self.setup, child: None, api: Api::new(String::new())? };
+        copy(&self.data(), &host.data())?;
+        host.boot().await?;
+        Ok(host)
+    }
+
+    /// What the daemon has logged.
+    pub(crate) fn said(&self) -> Result<String> {
+        std::fs::read_to_string(self.log()).context("the daemon's log")
     }
 
     /// The boot listens here: for a test that read that by itself.

@@ -86,6 +86,39 @@ fn what_a_step_saved_before_the_kill_is_not_done_again() -> Result<()> {
 }
 
 #[test]
+fn a_data_folder_boots_elsewhere_and_its_execution_goes_on_there() -> Result<()> {
+    const PARTS: u64 = 12;
+    run(async {
+        let mut host = Host::start().await?;
+        let manifest = std::fs::read_to_string(guest_folder("survey").join("machine.toml"))?;
+        host.api().deploy(&manifest, Some("survey")).await?;
+        host.api().create("survey/a").await?;
+        let go = json!({ "name": "go", "payload": { "parts": PARTS } });
+        let accepted = host.api().send("survey/a", "e1", go.clone()).await?.done()?;
+        // Moved in good order first, and then as a kill left it.
+        for (parts, stop) in [(2, true), (6, false)] {
+            host.api().until("survey/a", |entity| entity["data"]["done"].as_u64() >= Some(parts)).await?;
+            match stop {
+                true => host.stop().await?,
+                false => host.kill().await?,
+            }
+            host = host.moved().await?;
+        }
+        let end = host.api().settle("survey/a", "e1", go).await?;
+        ensure!(end.replayed && end.body["outcome"] == "succeeded", "{end:?}");
+        ensure!(end.body["execution"] == accepted["execution"] && end.body["outputs"]["parts"] == PARTS, "{end:?}");
+        let history = host.api().history("survey/a").await?;
+        let done: Vec<_> =
+            of_kind(&history, "saved").iter().filter_map(|entry| entry["data"]["value"]["done"].as_u64()).collect();
+        ensure!(done == (1..=PARTS).collect::<Vec<_>>(), "a part was saved twice, or never: {done:?}");
+        adds_up(&host.api().entity("survey/a").await?, &history)?;
+        host.stop().await?;
+        ensure!(audit(&host.data()).await? == 1);
+        Ok(())
+    })
+}
+
+#[test]
 fn a_timer_counts_the_time_its_host_was_down() -> Result<()> {
     run(async {
         let mut host = Host::start().await?;

@@ -117,6 +117,39 @@ fn malformed_output_is_refused_by_name_and_the_step_may_go_on() -> Result<()> {
     })
 }
 
+/// Outputs are a promise by a schema of their own: what breaks it is refused where it would be committed.
+#[test]
+fn outputs_that_break_their_schema_are_refused_by_path_and_rule_and_there_are_none() -> Result<()> {
+    run(async {
+        let mut host = Host::start().await?;
+        let api = host.api();
+        let honest = std::fs::read_to_string(guest_folder("survey").join("machine.toml"))?;
+        let narrow = honest.replace("primes = { type = \"integer\" }", "primes = { type = \"integer\", maximum = 10 }");
+        ensure!(narrow != honest, "{honest}");
+        api.deploy(&narrow, Some("survey")).await?;
+        api.create("survey/a").await?;
+        let go = json!({ "name": "go", "payload": { "parts": 1 } });
+        let end = api.settle("survey/a", "e1", go).await?.done()?;
+        ensure!(end["outcome"] == "failed" && end["state"] == "idle" && end["outputs"].is_null(), "{end}");
+        let last = api.entity("survey/a").await?;
+        ensure!(last["outputs"].is_null() && last["locked_by"].is_null(), "{last}");
+        // What the step found out and saved stays: data has a schema of its own.
+        ensure!(last["data"]["primes"] == 9592, "{last}");
+        let history = api.history("survey/a").await?;
+        ensure!(of_kind(&history, "transition").is_empty(), "{history:?}");
+        let failed = of_kind(&history, "failure-path");
+        let failure = &failed.first().context("its failure path")?["failure"];
+        ensure!(failure["code"] == "invalid", "{failure}");
+        for part in ["outputs/primes", "expected at most 10", "got 9592"] {
+            ensure!(failure["reason"].as_str().is_some_and(|reason| reason.contains(part)), "no {part}: {failure}");
+        }
+        ensure!(api.get("/v1/stats").await?.done()?["refused"]["invalid"] == 1);
+        adds_up(&last, &history)?;
+        host.stop().await?;
+        audit(&host.data()).await.map(drop)
+    })
+}
+
 /// temporal 1685: a step fails again and again, or is given up.
 #[test]
 fn a_failing_step_says_why_within_one_attempt() -> Result<()> {
@@ -138,6 +171,14 @@ fn a_failing_step_says_why_within_one_attempt() -> Result<()> {
         let busy = api.send("stubborn/a", "e2", event).await?.refused(409, "busy")?;
         ensure!(busy["got"].as_str().is_some_and(|got| got.contains("back-off")), "{busy}");
         ensure!(busy["retry_after_ms"].as_u64() > Some(3_500_000), "{busy}");
+        // Whoever looks at numbers, or at the log, hears of it as well.
+        ensure!(api.counter("failures").await? == 1 && api.counter("parked").await? == 0);
+        let said = host.said()?;
+        let line = said.lines().find(|line| line.contains("an attempt failed")).context("a line of the log")?;
+        for part in ["WARN", "entity=stubborn/a", "state=attempting", "attempt=1", "next_attempt_ms=3600000"] {
+            ensure!(line.contains(part), "{part} is not in {line}");
+        }
+        ensure!(line.contains(failure["code"].as_str().context("a code")?), "{line}");
         Ok(())
     })
 }
@@ -155,6 +196,8 @@ fn a_given_up_entity_is_parked_in_plain_sight_and_unpark_works() -> Result<()> {
         let event = json!({ "name": "attempt", "payload": { "name": "panic" } });
         let end = api.settle("stubborn/a", "e1", event.clone()).await?.done()?;
         ensure!(end["outcome"] == "parked", "{end}");
+        ensure!(api.counter("failures").await? == 1 && api.counter("parked").await? == 1);
+        ensure!(host.said()?.contains("parked until an operator decides entity=stubborn/a"), "{}", host.said()?);
         api.send("stubborn/a", "n1", json!({ "name": "note" })).await?.done()?;
         host.crash().await?;
 
