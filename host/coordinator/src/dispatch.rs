@@ -178,6 +178,11 @@ impl Running {
         Asking { run: self, store, since: store.now().store_ms }
     }
 
+    /// When it is ended at the latest, in store time.
+    pub(crate) fn total_until(&self) -> u64 {
+        self.total_until
+    }
+
     fn until(&self) -> (u64, &'static str) {
         let idle = self.idle_until.load(Ordering::Acquire);
         if idle <= self.total_until {

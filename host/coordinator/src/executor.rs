@@ -88,6 +88,14 @@ impl Attempt {
         self.run.started()
     }
 
+    /// Milliseconds until it is ended at the latest: by its total deadline, or with its visit's.
+    #[must_use]
+    pub fn left_ms(&self) -> u64 {
+        let now = self.core.store().now().store_ms;
+        let visit = self.start().deadline.map_or(u64::MAX, |deadline| deadline.0);
+        self.run.total_until().min(visit).saturating_sub(now)
+    }
+
     /// The version its next write is judged against.
     #[must_use]
     pub fn version(&self) -> Version {

@@ -58,6 +58,10 @@ async fn collect(request: Request, max: usize) -> Result<Vec<u8>, Problem> {
 
 /// Reads a body, or says where in it and what is wrong.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // serde would take an array for an object, field by field in their order.
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        return Err(Problem::invalid("body", "a JSON object", "an array"));
+    }
     let rejection = match axum::Json::<T>::from_bytes(bytes) {
         Ok(axum::Json(body)) => return Ok(body),
         Err(rejection) => rejection,
@@ -281,6 +285,7 @@ mod tests {
             "{}",
             r#"{"nam": "resize"}"#,
             r#"{"name": 7}"#,
+            r#" ["resize", {"size": 4}]"#,
             r#"{"name": "resize", "expect": {"versoin": 7}}"#,
             r#"{"name": "resize", "payload": 18446744073709551616}"#,
         ];
@@ -305,6 +310,8 @@ mod tests {
                 400 nam: expected one of `name`, `payload`, `expect` (did you mean name?), got unknown field `nam` at line 1 column 6
             {"name": 7}
                 400 name: expected a string, got invalid type: integer `7` at line 1 column 10
+             ["resize", {"size": 4}]
+                400 body: expected a JSON object, got an array
             {"name": "resize", "expect": {"versoin": 7}}
                 400 expect.versoin: expected one of `incarnation`, `execution`, `visit`, `generation`, `version` (did you mean version?), got unknown field `versoin` at line 1 column 39
             {"name": "resize", "payload": 18446744073709551616}

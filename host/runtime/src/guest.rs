@@ -66,8 +66,6 @@ pub(crate) struct Guest {
     pub(crate) logs: Arc<Logs>,
     pub(crate) wasi: Option<Box<Wasi>>,
     pub(crate) engines: Engines,
-    /// On the engines' stopwatch.
-    pub(crate) began: Duration,
     /// Ticks of the epoch since its accepted transition.
     pub(crate) ticks_after: u32,
     /// Time spent on answers of the coordinator's.
@@ -88,7 +86,6 @@ impl Guest {
             table,
             logs,
             wasi: None,
-            began: engines.uptime(),
             engines: engines.clone(),
             ticks_after: 0,
             waited: Duration::ZERO,

@@ -66,8 +66,7 @@ impl wit::HostEntity for Guest {
 
     fn deadline_ms(&mut self, _entity: Resource<Entity>) -> wasmtime::Result<u64> {
         self.pass()?;
-        let spent_ms = u64::try_from(self.engines.uptime().saturating_sub(self.began).as_millis()).unwrap_or(u64::MAX);
-        Ok(self.attempt.start().total_ms.saturating_sub(spent_ms))
+        Ok(self.attempt.left_ms())
     }
 
     async fn reload(&mut self, _entity: Resource<Entity>) -> Result<(), Refusal> {
