@@ -16,8 +16,9 @@ Exit codes:
   4  refused for now: the same again may be accepted later (busy, a full queue)
   5  the daemon is unavailable or not reachable
 
-With --json, results and refusals are printed to standard output as JSON, one document a line on streams;
-refusals are RFC 9457 problems. Without it, refusals go to standard error.";
+With --json, results and refusals are printed to standard output as JSON, one
+document a line on streams; refusals are RFC 9457 problems. Without it, refusals
+go to standard error.";
 
 /// Guarded state machines, run as sandboxed WebAssembly steps on a durable store.
 #[derive(Debug, Parser)]
@@ -33,6 +34,7 @@ pub(crate) struct Cli {
 
 /// Options of every command.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
     /// The daemon's address.
     #[arg(long, global = true, env = "INTERLOCK_URL", default_value = "http://127.0.0.1:7117", value_name = "URL")]
@@ -200,7 +202,7 @@ pub(crate) struct Create {
     /// What clients want: JSON, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON")]
     pub(crate) desired: Option<String>,
-    /// A label; may stand more than once.
+    /// A label; may stand more than once, each name once.
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) labels: Vec<(String, String)>,
     /// What if there is one.

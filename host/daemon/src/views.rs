@@ -13,6 +13,11 @@ use interlock_kernel::rejection::Rejection;
 use interlock_kernel::time::{Span, StoreTime, WallTime};
 use interlock_kernel::view::Documents;
 
+/// The code of a failure that a step gave none.
+const NO_CODE: &str = "failed";
+/// How much of a failure's reason stands in a line of history: a table stays a table.
+const REASON_CHARS_MAX: usize = 48;
+
 /// RFC 3339 in UTC, to the millisecond.
 pub(crate) fn rfc3339(time: WallTime) -> String {
     match jiff::Timestamp::from_millisecond(time.0) {
@@ -322,24 +327,42 @@ fn sentence(entry: &Entry) -> String {
         What::Begun(BeginReason::Unparked) => format!("attempt {attempt_number} begun after unpark"),
         What::Ended(failure, next) => {
             let then = next.map_or(String::new(), |ms| format!(", next in {}", Span(ms)));
-            format!("attempt {attempt_number} failed: {}{then}", failure.code)
+            format!("attempt {attempt_number} failed: {}{then}", short(failure))
         }
-        What::FailurePath(failure) => format!("failed ({}) -> {to}", failure.code),
+        What::FailurePath(failure) => format!("failed: {} -> {to}", short(failure)),
         What::Parked(code, _) => format!("parked: {code}"),
         What::Unparked => "unparked".to_owned(),
         What::Killed(reason) => format!("killed: {reason}"),
         What::Deleted => "deleted".to_owned(),
-        What::Fact(kind, text) => format!("{}: {text}", fact(*kind)),
+        What::Fact(kind, text) => {
+            let (words, code) = fact(*kind);
+            // The kernel's text of a refusal has the code in it, which the words say already.
+            format!("{words}: {}", text.replacen(&format!("{code}: "), "", 1))
+        }
     }
 }
 
-const fn fact(kind: FactKind) -> &'static str {
+/// What a failure is called in a line: its code, or where a step gave it none, the beginning of its reason.
+fn short(failure: &Failure) -> String {
+    if failure.code != NO_CODE {
+        return failure.code.clone();
+    }
+    let line = failure.reason.lines().next().unwrap_or_default();
+    match line.char_indices().nth(REASON_CHARS_MAX) {
+        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
+        None if line.is_empty() => NO_CODE.to_owned(),
+        None => line.to_owned(),
+    }
+}
+
+/// How a fact begins, and the code that a refusal's text has for the same.
+const fn fact(kind: FactKind) -> (&'static str, &'static str) {
     match kind {
-        FactKind::Fenced => "fenced",
-        FactKind::Late => "late",
-        FactKind::Denied => "denied",
-        FactKind::NotAllowed => "not allowed",
-        FactKind::StaleTimer => "stale timer",
-        FactKind::Repaired => "repaired",
+        FactKind::Fenced => ("fenced", "fenced"),
+        FactKind::Late => ("late", "late"),
+        FactKind::Denied => ("denied", "denied"),
+        FactKind::NotAllowed => ("not allowed", "not_allowed"),
+        FactKind::StaleTimer => ("stale timer", "stale timer"),
+        FactKind::Repaired => ("repaired", "repaired"),
     }
 }

@@ -20,7 +20,8 @@ pub struct BadName {
 
 impl fmt::Display for BadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a {}: expected {}, got {:?}", self.kind, self.expected, self.got)
+        let article = if self.kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        write!(f, "not {article} {}: expected {}, got {:?}", self.kind, self.expected, self.got)
     }
 }
 

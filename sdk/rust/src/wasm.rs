@@ -24,7 +24,8 @@ pub fn run(
     entity: bindings::Entity,
     event: bindings::Event,
 ) -> Result<(), bindings::Failure> {
-    std::panic::set_hook(Box::new(|panic| write(Level::Error, &panic.to_string(), &[])));
+    // In one line: the host escapes line breaks, and a reason of two lines reads badly.
+    std::panic::set_hook(Box::new(|panic| write(Level::Error, &panic.to_string().replace('\n', " "), &[])));
     let entity = Entity::new(Imports(entity), Event::from(event));
     match crate::run(steps, name, &entity) {
         Ok(_done) => Ok(()),

@@ -1,6 +1,6 @@
 //! `interlock check`: every problem of every manifest, at once.
 
-use super::input::{manifest_path, read};
+use super::input::manifest;
 use crate::args::Check;
 use crate::failed::{Code, Failed};
 use crate::out::Out;
@@ -11,8 +11,8 @@ use interlock_manifest::{Report, Severity, parse};
 pub(crate) fn run(args: &Check, out: Out) -> Result<(), Failed> {
     let mut reports: Vec<Report> = Vec::new();
     for file in &args.files {
-        let path = manifest_path(file);
-        reports.push(parse(&path.display().to_string(), &read(&path)?));
+        let (path, text) = manifest(file)?;
+        reports.push(parse(&path.display().to_string(), &text));
     }
     out.result(&reports, |paint| reports.iter().map(|report| show::report(report, paint)).collect());
     let errors: usize = reports.iter().map(|report| report.count(Severity::Error)).sum();

@@ -1,6 +1,6 @@
 //! `interlock deploy`: a folder or manifest in, an active revision out.
 
-use super::input::{manifest_path, read};
+use super::input::manifest;
 use crate::args::Deploy;
 use crate::client::Client;
 use crate::failed::{Code, Failed};
@@ -13,17 +13,20 @@ use std::path::{Path, PathBuf};
 
 /// Runs it.
 pub(crate) async fn run(args: Deploy, client: &Client, out: Out) -> Result<(), Failed> {
-    let path = manifest_path(&args.path);
-    let text = read(&path)?;
+    let (path, text) = manifest(&args.path)?;
     // The daemon runs the same check; here the problems are shown with their lines, before anything is built.
     let report = parse(&path.display().to_string(), &text);
     out.findings_of(&report);
-    let Some(manifest) = &report.manifest else {
+    let Some(parsed) = &report.manifest else {
         debug_assert!(report.count(Severity::Error) > 0);
         return Out::over(Code::Input);
     };
+    // A build may take a minute: whether anybody listens is asked before.
+    if let Err(silent @ Failed::Unreachable { .. }) = client.alive().await {
+        return Err(silent);
+    }
     let folder = path.parent().unwrap_or(Path::new("."));
-    let component = match &manifest.component {
+    let component = match &parsed.component {
         None => None,
         Some(file) => Some(component(folder, file, args.build, out).await?),
     };

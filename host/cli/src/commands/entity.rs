@@ -9,6 +9,7 @@ use crate::show;
 use interlock_daemon::api::{
     ApplyRequest, CreateRequest, EventRequest, ExecutionOutcome, ExpectView, FirstEvent, NowView, WatchEntry,
 };
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The pause before a broken watch is taken up again.
@@ -53,6 +54,12 @@ fn stands(now: &NowView) -> String {
 
 async fn create(args: Create, client: &Client, out: Out) -> Result<(), Failed> {
     let id = args.id.unwrap_or_else(mint);
+    let mut labels = BTreeMap::new();
+    for (name, value) in args.labels {
+        if let Some(old) = labels.insert(name.clone(), value.clone()) {
+            return Err(Failed::Input(format!("--label: expected {name} once, got {name}={old} and {name}={value}")));
+        }
+    }
     let first = |name| -> Result<FirstEvent, Failed> {
         let payload = args.payload.as_deref().map(|text| document("payload", text)).transpose()?;
         Ok(FirstEvent { id: Some(id), name, payload, expect: ExpectView::default() })
@@ -61,7 +68,7 @@ async fn create(args: Create, client: &Client, out: Out) -> Result<(), Failed> {
         machine: args.entity.machine.to_string(),
         key: args.entity.key.to_string(),
         desired: args.desired.as_deref().map(|text| document("desired", text)).transpose()?,
-        labels: args.labels.into_iter().collect(),
+        labels,
         on_existing: args.on_existing.into(),
         event: args.event.map(first).transpose()?,
     };
@@ -94,14 +101,7 @@ async fn list(args: List, client: &Client, out: Out) -> Result<(), Failed> {
 
 async fn apply(args: Apply, client: &Client, out: Out) -> Result<(), Failed> {
     let request = ApplyRequest { desired: document("desired", &args.desired)? };
-    let applied = client.apply(&args.entity, &request, args.if_generation).await.inspect_err(|failed| {
-        if matches!(failed, Failed::Problem(problem) if problem.status == 428) {
-            out.hint(&format!(
-                "name the generation that you have read: --if-generation N (interlock entity get {})",
-                args.entity
-            ));
-        }
-    })?;
+    let applied = client.apply(&args.entity, &request, args.if_generation).await?;
     out.result(&applied, |_| {
         let seen = applied.observed_generation;
         format!("{}   generation {}, steps have seen {seen}\n", applied.entity, applied.generation)
@@ -180,7 +180,7 @@ async fn watch(args: Watch, client: &Client, out: Out) -> Result<(), Failed> {
                     }
                 }
                 Ok(None) => break out.hint("the daemon ended the stream; taking it up again"),
-                Err(failed) => break out.hint(&format!("{failed}; taking it up again")),
+                Err(_) => break out.hint("the connection to the daemon broke; taking the stream up again"),
             }
         }
         tokio::time::sleep(AGAIN).await;

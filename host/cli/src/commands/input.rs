@@ -2,9 +2,12 @@
 
 use crate::failed::Failed;
 use interlock_daemon::api::Document;
-use interlock_kernel::doc::Doc;
+use interlock_kernel::doc::{BadDoc, Doc};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// How much of a wrong document is shown: enough to recognize it.
+const EXCERPT_CHARS: usize = 40;
 
 /// The document that an argument stands for.
 ///
@@ -22,7 +25,24 @@ pub(crate) fn document(name: &str, argument: &str) -> Result<Document, Failed> {
         }
         None => (name.to_owned(), argument.to_owned()),
     };
-    Doc::parse(&text).map(Document).map_err(|why| Failed::Input(format!("{place}: {why}")))
+    Doc::parse(&text).map(Document).map_err(|why| {
+        let what = match why {
+            // The parser speaks of what it expected, which is not what it got.
+            BadDoc::Syntax(why) => format!("expected JSON, got {} ({why})", excerpt(&text)),
+            BadDoc::Integer(_) | BadDoc::Size(_) => why.to_string(),
+        };
+        Failed::Input(format!("{place}: {what}"))
+    })
+}
+
+/// The beginning of a text, in backquotes.
+fn excerpt(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    match line.char_indices().nth(EXCERPT_CHARS) {
+        Some((end, _)) => format!("`{}...`", line.get(..end).unwrap_or_default()),
+        None if line.is_empty() => "nothing".to_owned(),
+        None => format!("`{line}`"),
+    }
 }
 
 /// A text file.
@@ -33,9 +53,21 @@ pub(crate) fn read(file: &Path) -> Result<String, Failed> {
     std::fs::read_to_string(file).map_err(|why| Failed::Input(format!("{}: {why}", file.display())))
 }
 
-/// The manifest that an argument stands for: itself, or the one in a folder.
-pub(crate) fn manifest_path(path: &Path) -> std::path::PathBuf {
-    if path.is_dir() { path.join("machine.toml") } else { path.to_owned() }
+/// The manifest that an argument stands for, and its text: itself, or the one in a folder.
+///
+/// # Errors
+/// [`Failed::Input`] with what was expected and what was found.
+pub(crate) fn manifest(argument: &Path) -> Result<(PathBuf, String), Failed> {
+    let path = if argument.is_dir() { argument.join("machine.toml") } else { argument.to_owned() };
+    if !path.exists() {
+        let got = if argument.is_dir() { "a folder without one" } else { "nothing there" };
+        let argument = argument.display();
+        return Err(Failed::Input(format!(
+            "{argument}: expected a manifest, or a folder with a machine.toml, got {got}"
+        )));
+    }
+    let text = read(&path)?;
+    Ok((path, text))
 }
 
 #[cfg(test)]
@@ -46,7 +78,18 @@ mod tests {
     fn a_wrong_document_is_named() {
         let said = |argument: &str| document("payload", argument).map(|_| ()).map_err(|why| why.to_string());
         assert_eq!(said(r#"{"size": 4}"#), Ok(()));
-        assert!(said("{size: 4}").is_err_and(|why| why.starts_with("payload: expected JSON, got")));
+        let syntax = "payload: expected JSON, got `size=4` (expected value at line 1 column 1)";
+        assert_eq!(said("size=4"), Err(syntax.to_owned()));
+        assert!(said("").is_err_and(|why| why.starts_with("payload: expected JSON, got nothing (")));
         assert!(said("@no/such/file").is_err_and(|why| why.starts_with("no/such/file: ")));
+    }
+
+    #[test]
+    fn a_manifest_that_is_not_there_says_what_was_expected() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let got = |path: &Path| manifest(path).map(|_| ()).map_err(|why| why.to_string()).err().unwrap_or_default();
+        assert!(got(folder.path()).ends_with("a folder with a machine.toml, got a folder without one"));
+        assert!(got(&folder.path().join("machine.toml")).ends_with("a folder with a machine.toml, got nothing there"));
+        Ok(())
     }
 }

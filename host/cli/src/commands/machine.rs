@@ -27,6 +27,12 @@ pub(crate) async fn run(args: Machine, client: &Client, out: Out) -> Result<(), 
         Machine::Rollback { name, to } => {
             let deployed = client.rollback(&name, to).await?;
             out.result(&deployed, |paint| show::deployed(&deployed, paint));
+            if deployed.new {
+                out.hint(&format!(
+                    "it brings back {to}; who does not follow it, and why: interlock machine show {}",
+                    deployed.machine
+                ));
+            }
         }
     }
     Ok(())

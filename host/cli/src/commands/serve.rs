@@ -28,7 +28,14 @@ pub(crate) async fn run(args: Serve, out: Out) -> Result<(), Failed> {
     // Taken once is taken for good: a file that may not grow is then an error of its write, not the process's end.
     drop(signal(SignalKind::from_raw(SIGXFSZ))?);
     let options = Options { data_dir: args.data.clone(), listen: args.listen, ..Options::default() };
-    let running = Daemon::start(options).await.map_err(|why| Failed::Input(format!("{why:#}")))?;
+    let running = Daemon::start(options).await.map_err(|why| {
+        let taken = |io: &std::io::Error| io.kind() == std::io::ErrorKind::AddrInUse;
+        let hint = match why.root_cause().downcast_ref() {
+            Some(io) if taken(io) => ": another daemon may run there; --listen takes another address",
+            Some(_) | None => "",
+        };
+        Failed::Input(format!("{why:#}{hint}"))
+    })?;
     let started = Started {
         url: format!("http://{}", running.addr()),
         data: args.data.display().to_string(),

@@ -181,17 +181,27 @@ impl<'a> Stage<'a> {
         let url = &self.url;
         board.line(&format!("\nIt still runs: {url}   process {pid}   data {}", folder.display()));
         board.line(&format!("   export INTERLOCK_URL={url}"));
+        if let Some(command) = off_path() {
+            board.line(&format!("   alias interlock={}", command.display()));
+        }
         for command in [
             "interlock entity get resource/gpu-7",
             "interlock entity send resource/gpu-7 resize '{\"size\":8}' --wait",
-            "interlock entity watch resource/gpu-7",
             "interlock entity history resource/gpu-7",
             "interlock machine show resource",
+            "interlock entity watch                  (until Ctrl-C)",
         ] {
             board.line(&format!("   {command}"));
         }
         board.line(&format!("To end it: kill {pid}; rm -r {}", folder.display()));
     }
+}
+
+/// This program, if a shell does not find it by its name.
+fn off_path() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join("interlock").is_file());
+    if found { None } else { std::env::current_exe().ok() }
 }
 
 async fn serve(folder: &Path, listen: &str) -> Result<(Child, Started), Failed> {

@@ -21,7 +21,8 @@ pub(crate) fn entity(entity: &EntityView, paint: Paint) -> String {
     let document = |document: &Option<Document>| document.as_ref().map(line).unwrap_or_default();
     let mut pairs = vec![
         ("locked by", entity.locked_by.as_ref().zip(entity.lock.as_ref()).map(lock).unwrap_or_default()),
-        ("parked", entity.parked.as_ref().map(|park| format!("{}: {}", park.code, park.reason)).unwrap_or_default()),
+        ("failure", entity.lock.as_ref().filter(|_| entity.parked.is_none()).map(failure).unwrap_or_default()),
+        ("parked", entity.parked.as_ref().map(|park| because(&park.code, &park.reason)).unwrap_or_default()),
         ("desired", document(&entity.desired)),
         ("generation", format!("{}, steps have seen {}", entity.generation, entity.observed_generation)),
         ("data", document(&entity.data)),
@@ -60,8 +61,19 @@ fn lock((execution, lock): (&String, &LockView)) -> String {
     let attempt = lock.attempt.map(|attempt| format!(", attempt {attempt}")).unwrap_or_default();
     let token = lock.token.map(|token| format!(", token {token}")).unwrap_or_default();
     let until = lock.until.as_ref().map(|until| format!(", until {} at the latest", clock(until))).unwrap_or_default();
-    let failure = lock.failure.as_ref().map(|failure| format!(", last failure {}", failure.code)).unwrap_or_default();
-    format!("{execution} for {}, {}{attempt}{token}{failure}{until}", ago(&lock.since), waiting(lock.waiting_for))
+    format!("{execution} for {}, {}{attempt}{token}{until}", ago(&lock.since), waiting(lock.waiting_for))
+}
+
+/// Why the last attempt of this visit failed.
+fn failure(lock: &LockView) -> String {
+    lock.failure.as_ref().map(|failure| because(&failure.code, &failure.reason)).unwrap_or_default()
+}
+
+/// A code and its reason in one line: without the code a second time, and without the frames of a trap, which
+/// `--json` has.
+fn because(code: &str, reason: &str) -> String {
+    let reason = reason.split("\n  at ").next().unwrap_or(reason).replace('\n', " ");
+    if reason.starts_with(&format!("{code}: ")) { reason } else { format!("{code}: {reason}") }
 }
 
 const fn waiting(waiting: WaitingFor) -> &'static str {
@@ -155,6 +167,13 @@ mod tests {
             outcome: None,
             outputs: None,
         }
+    }
+
+    #[test]
+    fn a_reason_is_one_line_and_says_its_code_once() {
+        assert_eq!(because("deadline", "deadline: not left within 5 s"), "deadline: not left within 5 s");
+        let trap = "trap: panicked at src/lib.rs:3:1: no disk\n  at <wasm function 7>\n  at run";
+        assert_eq!(because("exhausted", trap), "exhausted: trap: panicked at src/lib.rs:3:1: no disk");
     }
 
     #[test]

@@ -10,16 +10,16 @@ pub(crate) fn report(report: &Report, paint: Paint) -> String {
     match &report.manifest {
         Some(manifest) if problems.is_empty() => {
             let machine = &manifest.machine;
-            format!(
-                "{}: {} is sound: {} states, {} events\n",
-                report.name,
-                machine.name,
-                machine.states.len(),
-                machine.events.len()
-            )
+            let (states, events) = (count(machine.states.len(), "state"), count(machine.events.len(), "event"));
+            format!("{}: {} is sound: {states}, {events}\n", report.name, machine.name)
         }
         _ => problems,
     }
+}
+
+/// `1 event`, `2 events`.
+fn count(number: usize, name: &str) -> String {
+    if number == 1 { format!("1 {name}") } else { format!("{number} {name}s") }
 }
 
 /// A finding on lines of its own.

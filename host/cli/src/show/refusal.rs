@@ -22,9 +22,29 @@ pub(crate) fn particulars(problem: &Problem) -> Vec<(&'static str, String)> {
         ("expected", problem.expected.clone()),
         ("got", problem.got.clone()),
         ("retry", retry(problem)),
+        ("try", remedy(problem).unwrap_or_default()),
         ("event", problem.event.clone().unwrap_or_default()),
         ("owner", problem.owner.clone().unwrap_or_default()),
     ]
+}
+
+/// The command that helps, where there is one.
+fn remedy(problem: &Problem) -> Option<String> {
+    let Problem { subject, expected, .. } = problem;
+    match problem.code.as_str() {
+        // What is busy and not for now waits for an operator.
+        "busy" if !problem.retryable => {
+            Some(format!("interlock entity unpark {subject}, or entity kill {subject} --reason WHY"))
+        }
+        "not_found" if expected.starts_with("an entity") => Some(format!("interlock entity create {subject}")),
+        "conflict" if expected == "no entity with this key" => {
+            Some("--on-existing use, which takes the one that is there".to_owned())
+        }
+        "precondition_required" => {
+            Some(format!("--if-generation N, the generation that you have read (interlock entity get {subject})"))
+        }
+        _ => None,
+    }
 }
 
 fn retry(problem: &Problem) -> String {
@@ -55,8 +75,10 @@ mod tests {
         };
         let busy = busy.retry_after(2_900).owned_by("platform-team").of_event("e1");
         let invalid = Problem::invalid("event.resize/size", "at most 64", "400");
+        let parked = Problem::new(Reason::Decided(Code::Busy), "pool/a", "unlocked", "locked by pool/a@3.1, parked");
+        let missing = Problem::new(Reason::Decided(Code::NotFound), "pool/b", "an entity", "none with this key");
         let fault = Problem::internal("a panic in the handler; the log has more");
-        let all = [&busy, &invalid, &fault].map(|problem| refusal(problem, Paint::Off)).concat();
+        let all = [&busy, &invalid, &parked, &missing, &fault].map(|problem| refusal(problem, Paint::Off)).concat();
         expect![[r#"
             REFUSED   busy: resource/gpu-7 is being modified, try again shortly
               expected   unlocked
@@ -67,6 +89,14 @@ mod tests {
             REFUSED   invalid: event.resize/size
               expected   at most 64
               got        400
+            REFUSED   busy: pool/a
+              expected   unlocked
+              got        locked by pool/a@3.1, parked
+              try        interlock entity unpark pool/a, or entity kill pool/a --reason WHY
+            REFUSED   not_found: pool/b
+              expected   an entity
+              got        none with this key
+              try        interlock entity create pool/b
             FAULT   internal: the host
               expected   an answer
               got        a panic in the handler; the log has more

@@ -166,7 +166,7 @@ async fn operators_end_and_delete() -> anyhow::Result<()> {
         .collect();
     expect![[r#"
         5 v3 deleted
-        4 v3 late: push: late: door/a: expected an entity that is not final, got killed (final)
+        4 v3 late: push: door/a: expected an entity that is not final, got killed (final)
         3 v3 killed: fire drill
         2 v2 push -> opening
         1 v1 created, shut
