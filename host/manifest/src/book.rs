@@ -102,6 +102,12 @@ struct Slot {
     used: AtomicU64,
 }
 
+impl Slot {
+    fn new(revision: &Revision, compiled: &Arc<CompiledMachine>) -> Self {
+        Self { digest: revision.digest, compiled: Arc::clone(compiled), used: AtomicU64::new(0) }
+    }
+}
+
 impl Default for RuleBook {
     fn default() -> Self {
         Self::new()
@@ -140,9 +146,13 @@ impl RuleBook {
         let compiled = Arc::new(CompiledMachine::compile(&revision.machine)?);
         let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
         let shelf = shelves.entry(revision.machine.name.clone()).or_default();
-        let used = AtomicU64::new(self.tick());
-        let share = Arc::clone(&compiled);
-        shelf.insert(revision.number, Slot { digest: revision.digest, compiled, used });
+        let slot = shelf.entry(revision.number).or_insert_with(|| Slot::new(revision, &compiled));
+        // Somebody else may have put it there meanwhile: one share for all, or holding it would not keep it.
+        if slot.digest != revision.digest {
+            *slot = Slot::new(revision, &compiled);
+        }
+        slot.used.store(self.tick(), Ordering::Relaxed);
+        let share = Arc::clone(&slot.compiled);
         evict(&mut shelves, self.capacity);
         Ok(share)
     }
