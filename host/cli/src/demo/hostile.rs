@@ -122,7 +122,7 @@ async fn fenced(stage: &Stage<'_>, board: &mut Board) -> Result<(), Failed> {
     stage.client.kill(&entity, "the demo takes its lock away").await?;
     let entries = history(stage, &entity).await?;
     let killed = entries.iter().find(|entry| entry.kind == "killed");
-    let ended = stage.logged(|line| of(line, &entity) && message(line) == "attempt ended").await;
+    let ended = stage.logged(|line| of(line, &entity) && message(line) == "attempt failed").await;
     let stopped = ended.as_ref().and_then(|line| line.get("timestamp")?.as_str());
     let after = killed.zip(stopped).and_then(|(killed, stopped)| between(&killed.at, stopped));
     let ms = after.map_or("?".to_owned(), |after| after.as_millis().to_string());

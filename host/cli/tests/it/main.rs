@@ -177,3 +177,11 @@ fn a_file_that_may_not_grow_is_no_reason_to_die() -> anyhow::Result<()> {
     assert_eq!(serving.child.wait()?.code(), Some(0));
     Ok(())
 }
+
+#[test]
+fn the_demo_finds_everything_as_it_should_be() {
+    let demo = std::process::Command::new(env!("CARGO_BIN_EXE_interlock")).arg("demo").output().expect("the demo runs");
+    let told = String::from_utf8_lossy(&demo.stdout);
+    assert!(demo.status.success(), "{told}\n{}", String::from_utf8_lossy(&demo.stderr));
+    assert!(told.contains("As it should be: 6 refused, 2 stopped, 1 kill"), "{told}");
+}
