@@ -8,6 +8,7 @@ use crate::core::Core;
 use crate::dispatch::Running;
 use crate::error::SubmitError;
 use crate::gate::Gate;
+use crate::probe::{Call, Probe, Reply};
 use crate::read;
 use interlock_kernel::command::{Change, Command, Outcome, Verb};
 use interlock_kernel::ids::{Name, Principal};
@@ -32,6 +33,7 @@ pub trait Executor: Send + Sync + 'static {
 pub struct Attempt {
     core: Arc<Core>,
     run: Arc<Running>,
+    probe: Option<Arc<dyn Probe>>,
 }
 
 /// How an attempt ended.
@@ -58,7 +60,14 @@ pub struct Snapshot {
 
 impl Attempt {
     pub(crate) fn new(core: Arc<Core>, run: Arc<Running>) -> Self {
-        Self { core, run }
+        Self { core, run, probe: None }
+    }
+
+    /// Has somebody look on from now on.
+    #[must_use]
+    pub fn watched_by(mut self, probe: Arc<dyn Probe>) -> Self {
+        self.probe = Some(probe);
+        self
     }
 
     /// What to run, on what.
@@ -113,9 +122,14 @@ impl Attempt {
     /// # Errors
     /// [`SubmitError::Rejected`] with `fenced`, `conflict`, `invalid` or `limit`; what the store cannot do.
     pub async fn save(&self, change: Change) -> Result<Version, SubmitError> {
-        let version = self.write(Verb::Save(self.run.claim(), Box::new(change))).await?;
-        self.run.saved(version, self.core.store().now().store_ms);
-        Ok(version)
+        self.before(|| Call::Save(&change)).await;
+        let seen = self.probe.is_some().then(|| change.clone());
+        let saved = self.write(Verb::Save(self.run.claim(), Box::new(change))).await;
+        if let Ok(version) = &saved {
+            self.run.saved(*version, self.core.store().now().store_ms);
+        }
+        self.after(seen.as_ref().map(Call::Save), written(&saved));
+        saved
     }
 
     /// Moves the entity. Once accepted this attempt is over: whatever it asks for afterwards is refused.
@@ -124,10 +138,15 @@ impl Attempt {
     /// [`SubmitError::Rejected`] with `fenced`, `spent`, `conflict`, `not_allowed`, `guard`, `invalid` or
     /// `limit`; what the store cannot do.
     pub async fn transition(&self, to: Name, change: Change) -> Result<Version, SubmitError> {
-        if self.run.is_written() {
-            return Err(Rejection::new(Code::Spent, &to, "one transition per attempt", "a second").into());
-        }
-        self.write(Verb::Transition(self.run.claim(), to, Box::new(change))).await
+        self.before(|| Call::Transition(&to, &change)).await;
+        let seen = self.probe.is_some().then(|| (to.clone(), change.clone()));
+        let moved = if self.run.is_written() {
+            Err(Rejection::new(Code::Spent, &to, "one transition per attempt", "a second").into())
+        } else {
+            self.write(Verb::Transition(self.run.claim(), to, Box::new(change))).await
+        };
+        self.after(seen.as_ref().map(|(to, change)| Call::Transition(to, change)), written(&moved));
+        moved
     }
 
     /// Reads the entity again; the next write is judged against what this returns.
@@ -135,6 +154,13 @@ impl Attempt {
     /// # Errors
     /// [`SubmitError::Rejected`] with `fenced`; what the store cannot do.
     pub async fn reload(&self) -> Result<Snapshot, SubmitError> {
+        self.before(|| Call::Reload).await;
+        let read = self.read_again().await;
+        self.after(Some(Call::Reload), read.as_ref().map_or_else(Reply::Refused, Reply::Read));
+        read
+    }
+
+    async fn read_again(&self) -> Result<Snapshot, SubmitError> {
         let claim = self.run.claim();
         let entity = claim.execution.entity.clone();
         match read::start(&self.core, entity).await? {
@@ -164,14 +190,25 @@ impl Attempt {
     /// # Errors
     /// What kept the store from reading.
     pub async fn still_holds(&self) -> Result<bool, StoreError> {
+        self.before(|| Call::StillHolds).await;
         let claim = self.run.claim();
-        let head = read::head(&self.core, claim.execution.entity.clone()).await?;
-        let open = head.and_then(|head| head.lock).and_then(|lock| lock.attempt);
-        Ok(open.is_some_and(|open| open.token == claim.token))
+        let head = read::head(&self.core, claim.execution.entity.clone()).await;
+        let open = head.map(|head| head.and_then(|head| head.lock).and_then(|lock| lock.attempt));
+        let holds = open.map(|open| open.is_some_and(|open| open.token == claim.token));
+        if let Some(probe) = &self.probe {
+            match &holds {
+                Ok(holds) => probe.after(Call::StillHolds, Reply::Holds(*holds)),
+                Err(error) => probe.after(Call::StillHolds, Reply::Refused(&error.clone().into())),
+            }
+        }
+        holds
     }
 
     /// Ends the attempt and gives its slot back.
-    pub fn finish(self, ended: Ended) {
+    pub fn finish(mut self, ended: Ended) {
+        if let Some(probe) = self.probe.take() {
+            probe.over(Some(&ended));
+        }
         let failure = match ended {
             Ended::Failed(failure) => failure,
             Ended::Returned => Failure {
@@ -182,6 +219,18 @@ impl Attempt {
             },
         };
         self.core.end(&self.run, failure);
+    }
+
+    async fn before<'a>(&self, call: impl FnOnce() -> Call<'a>) {
+        if let Some(probe) = &self.probe {
+            probe.before(call()).await;
+        }
+    }
+
+    fn after(&self, call: Option<Call<'_>>, reply: Reply<'_>) {
+        if let (Some(probe), Some(call)) = (&self.probe, call) {
+            probe.after(call, reply);
+        }
     }
 
     async fn write(&self, verb: Verb) -> Result<Version, SubmitError> {
@@ -198,8 +247,15 @@ impl Attempt {
     }
 }
 
+fn written(answer: &Result<Version, SubmitError>) -> Reply<'_> {
+    answer.as_ref().map_or_else(Reply::Refused, |version| Reply::Written(*version))
+}
+
 impl Drop for Attempt {
     fn drop(&mut self) {
+        if let Some(probe) = self.probe.take() {
+            probe.over(None);
+        }
         self.core.end(
             &self.run,
             Failure {

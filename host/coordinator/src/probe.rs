@@ -1,0 +1,50 @@
+//! Looking on while an attempt runs: what it asks for, before and after it is answered.
+//!
+//! A host that plays time and crashes itself (tests, scenarios, searches) holds an attempt here, between
+//! two calls, and lets go of it when its turn has come. A probe answers nothing: whatever a call gets, the
+//! kernel said.
+
+use crate::error::SubmitError;
+use crate::executor::{Ended, Snapshot};
+use interlock_kernel::Version;
+use interlock_kernel::command::Change;
+use interlock_kernel::ids::Name;
+use interlock_store::BoxFuture;
+
+/// What an attempt asks its host for. What it only reads from its snapshot is no call.
+#[derive(Clone, Debug)]
+pub enum Call<'a> {
+    /// A checkpoint.
+    Save(&'a Change),
+    /// The next state.
+    Transition(&'a Name, &'a Change),
+    /// The entity, again.
+    Reload,
+    /// Whether it is still the open one.
+    StillHolds,
+}
+
+/// What a call was answered.
+#[derive(Clone, Debug)]
+pub enum Reply<'a> {
+    /// A write was accepted with this version.
+    Written(Version),
+    /// The entity as it is.
+    Read(&'a Snapshot),
+    /// Whether it still holds.
+    Holds(bool),
+    /// Refused, or the store could not say.
+    Refused(&'a SubmitError),
+}
+
+/// Looks on.
+pub trait Probe: Send + Sync + 'static {
+    /// An attempt is about to ask. It asks once this completes; time until then is the step's own.
+    fn before<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, ()>;
+
+    /// It was answered.
+    fn after(&self, call: Call<'_>, reply: Reply<'_>);
+
+    /// It is over: it came to its end, or its executor gave it up (`None`).
+    fn over(&self, ended: Option<&Ended>);
+}
