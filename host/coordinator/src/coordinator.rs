@@ -1,5 +1,6 @@
 //! The coordinator as its callers see it: open, submit, read, watch, stop.
 
+use crate::coming::{self, Coming};
 use crate::core::Core;
 use crate::counters::Stats;
 use crate::dispatch::AttemptView;
@@ -32,11 +33,14 @@ pub struct Options {
     pub executions_max: usize,
     /// Whether the reconciler runs all the time.
     pub reconcile: bool,
+    /// The secret of a store that has none yet, from which steps' random numbers are derived. None draws
+    /// one; a host that has to run the same way twice names it.
+    pub secret: Option<[u8; 32]>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { executions_max: 64, reconcile: true }
+        Self { executions_max: 64, reconcile: true, secret: None }
     }
 }
 
@@ -99,7 +103,7 @@ impl Coordinator {
         let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
         let slots = options.executions_max.max(1);
         let core = Core::new(store, executor, slots, runtime);
-        open_session(&core).await.map_err(OpenError::Session)?;
+        open_session(&core, options.secret).await.map_err(OpenError::Session)?;
         let mut tasks = vec![
             supervise(&core, "due", scheduler::due),
             supervise(&core, "timers", scheduler::timers),
@@ -247,6 +251,20 @@ impl Coordinator {
         reconcile::audit(&self.core, entity.clone()).await
     }
 
+    /// What time alone will bring, the earliest first; at most `limit` of timers and of other things.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn coming(&self, limit: usize) -> Result<Vec<Coming>, StoreError> {
+        coming::coming(&self.core, limit).await
+    }
+
+    /// Whether something is left to be tried again that is not yet on record: after a store's error, say.
+    #[must_use]
+    pub fn is_catching_up(&self) -> bool {
+        self.core.is_pausing()
+    }
+
     /// Attempts that run, and at most `limit` in all with those that wait for a slot.
     #[must_use]
     pub fn attempts(&self, limit: usize) -> Vec<AttemptView> {
@@ -336,10 +354,10 @@ async fn idle(core: &Arc<Core>) {
     }
 }
 
-async fn open_session(core: &Arc<Core>) -> Result<(), SubmitError> {
+async fn open_session(core: &Arc<Core>, secret: Option<[u8; 32]>) -> Result<(), SubmitError> {
     let nonce = Uuid::new_v4().to_string();
     let drawn = [Uuid::new_v4(), Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes).concat();
-    let secret = *blake3::hash(&drawn).as_bytes();
+    let secret = secret.unwrap_or_else(|| *blake3::hash(&drawn).as_bytes());
     let verb = Verb::OpenSession { nonce, secret };
     let outcome = core.submit(Command { by: Principal::host(), verb }).await?;
     let Outcome::Session(session, closed) = outcome else {

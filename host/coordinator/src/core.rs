@@ -16,7 +16,7 @@ use interlock_kernel::view::Wake;
 use interlock_manifest::RuleBook;
 use interlock_store::{Store, StoreError};
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -40,6 +40,7 @@ pub(crate) struct Core {
     waiters: Waiters,
     counters: Counters,
     refusing: AtomicBool,
+    pausing: AtomicUsize,
     stopping: watch::Sender<bool>,
 }
 
@@ -58,6 +59,7 @@ impl Core {
             waiters: Waiters::default(),
             counters: Counters::default(),
             refusing: AtomicBool::new(false),
+            pausing: AtomicUsize::new(0),
             stopping: watch::channel(false).0,
         })
     }
@@ -139,10 +141,21 @@ impl Core {
         let _ = stopping.wait_for(|stopping| *stopping).await;
     }
 
-    /// Completes after `ms`, by the clock that the store was opened with.
+    /// Completes after `ms`, by the clock that the store was opened with: something is left to be done then.
     pub(crate) async fn pause(&self, ms: u64) {
+        let _pausing = Pausing::new(&self.pausing);
+        self.idle(ms).await;
+    }
+
+    /// The same, with nothing left to be done but to look again.
+    pub(crate) async fn idle(&self, ms: u64) {
         let clock = self.store.clock();
         clock.sleep_until(clock.monotonic().saturating_add(Duration::from_millis(ms))).await;
+    }
+
+    /// Whether something waits to be tried again, or looked at again, that no index knows.
+    pub(crate) fn is_pausing(&self) -> bool {
+        self.pausing.load(Ordering::Acquire) > 0
     }
 
     /// Waits for something, but no longer than this; by the same clock.
@@ -213,5 +226,21 @@ impl Core {
             }
             pause = pause.saturating_mul(2).min(INSIST_MS_MAX);
         }
+    }
+}
+
+/// Somebody pauses for as long as this lives, cancelled or not.
+struct Pausing<'a>(&'a AtomicUsize);
+
+impl<'a> Pausing<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Pausing<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -365,6 +365,17 @@ impl Dispatch {
         (next, over)
     }
 
+    /// Attempts that run, each with the ms until it is ended and by which deadline.
+    pub(crate) fn running_until(&self, store_ms: u64) -> Vec<(EntityId, u64, &'static str)> {
+        let table = self.lock();
+        let running = table.running.values().filter(|run| !run.ended.load(Ordering::Acquire) && !run.is_written());
+        let until = |run: &Arc<Running>| {
+            let (until, why) = run.until();
+            (run.start.claim.execution.entity.clone(), until.saturating_sub(store_ms), why)
+        };
+        running.map(until).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }

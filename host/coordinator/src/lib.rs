@@ -43,6 +43,7 @@
 
 mod alarm;
 mod codec;
+mod coming;
 mod coordinator;
 mod core;
 mod counters;
@@ -67,6 +68,7 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use coming::{Awaited, Coming};
 pub use coordinator::{Coordinator, Health, OpenError, Options};
 pub use counters::Stats;
 pub use dispatch::{AttemptView, Phase};

@@ -51,7 +51,7 @@ pub(crate) async fn run(core: Arc<Core>) {
             Ok((_, None)) => place = Place::Heads(None),
             Err(error) => tracing::warn!(%error, "the reconciler could not read"),
         }
-        core.pause(PAUSE_MS).await;
+        core.idle(PAUSE_MS).await;
         settle_doubts(&core, &mut doubts).await;
     }
 }

@@ -243,6 +243,6 @@ pub(crate) async fn sweep(core: Arc<Core>) {
             Some(Err(error)) => tracing::warn!(%error, "expired records were not removed"),
             Some(Ok(_)) | None => {}
         }
-        core.pause(SWEEP_MS).await;
+        core.idle(SWEEP_MS).await;
     }
 }

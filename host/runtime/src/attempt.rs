@@ -84,7 +84,7 @@ impl Wasm {
 impl Executor for Wasm {
     fn start(&self, attempt: Attempt) {
         let inner = Arc::clone(&self.inner);
-        self.inner.library.engines().guests().spawn(async move { inner.run(attempt).await });
+        self.inner.library.engines().spawn(async move { inner.run(attempt).await });
     }
 }
 

@@ -22,7 +22,8 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 pub struct EngineOptions {
     /// Attempts that run at the same time.
     pub executions_max: u32,
-    /// Threads that run them.
+    /// Threads that run them. With none, each runs on the runtime that it is started in: a guest that loops
+    /// then delays whatever else runs there, which only somebody who plays a whole host can want.
     pub guest_threads: usize,
 }
 
@@ -141,9 +142,12 @@ impl Engines {
         Running(Arc::clone(&ticker.tick))
     }
 
-    /// The threads that run guests.
-    pub(crate) fn guests(&self) -> &tokio::runtime::Handle {
-        &self.inner.guests.handle
+    /// Runs an attempt where attempts run.
+    pub(crate) fn spawn(&self, attempt: impl Future<Output = ()> + Send + 'static) {
+        match &self.inner.guests.runtime {
+            Some(runtime) => drop(runtime.spawn(attempt)),
+            None => drop(tokio::spawn(attempt)),
+        }
     }
 }
 
@@ -304,18 +308,20 @@ impl Drop for Ticker {
 /// renewal of the host's.
 struct Guests {
     runtime: Option<tokio::runtime::Runtime>,
-    handle: tokio::runtime::Handle,
 }
 
 impl Guests {
     fn start(threads: usize) -> Result<Self, EngineError> {
+        if threads == 0 {
+            return Ok(Self { runtime: None });
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads.max(1))
+            .worker_threads(threads)
             .thread_name("interlock-guest")
             .enable_time()
             .build()
             .map_err(|why| EngineError { what: "no threads for guests", why: why.to_string() })?;
-        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
+        Ok(Self { runtime: Some(runtime) })
     }
 }
 

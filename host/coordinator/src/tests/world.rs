@@ -175,7 +175,7 @@ impl World {
     }
 
     async fn boot(&mut self) {
-        let options = Options { executions_max: self.slots, reconcile: true };
+        let options = Options { executions_max: self.slots, reconcile: true, secret: None };
         match Coordinator::open(Arc::new(self.mem.clone()), Arc::new(self.hands.clone()), options).await {
             Ok(host) => self.host = Some(Arc::new(host)),
             Err(error) => panic!("{error}: {:?}", std::error::Error::source(&error).map(ToString::to_string)),

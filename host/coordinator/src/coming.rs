@@ -1,0 +1,72 @@
+//! What will happen next by itself, read from the indexes that the scheduler reads: nobody has to guess
+//! how long to wait, or whether waiting is of any use.
+
+use crate::codec;
+use crate::core::Core;
+use crate::read::{head_in, look};
+use interlock_kernel::ids::{EntityId, Name};
+use interlock_kernel::record::{Head, Key};
+use interlock_store::StoreError;
+use std::sync::Arc;
+
+/// One thing that time alone will bring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coming {
+    /// In how many ms; 0 if it is due.
+    pub in_ms: u64,
+    /// To whom.
+    pub entity: EntityId,
+    /// What.
+    pub what: Awaited,
+}
+
+/// What time brings.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Awaited {
+    /// A timer of the visit fires.
+    Timer(Name),
+    /// The next attempt begins.
+    Attempt,
+    /// The visit, or the execution, has taken too long.
+    Deadline,
+    /// The running attempt has: `idle-deadline` or `total-deadline`.
+    AttemptDeadline(&'static str),
+}
+
+/// The earliest of each kind, at most `limit` of each, in order of time.
+pub(crate) async fn coming(core: &Arc<Core>, limit: usize) -> Result<Vec<Coming>, StoreError> {
+    let mut coming = look(core, move |view, stamp| {
+        let mut coming = Vec::new();
+        let (from, to) = codec::due();
+        for key in view.keys(&from, &to, limit)? {
+            if let Key::Due(at, entity) = key {
+                let what = head_in(view, &entity)?.map_or(Awaited::Deadline, |head| awaited(&head));
+                coming.push(Coming { in_ms: at.0.saturating_sub(stamp.store_ms), entity, what });
+            }
+        }
+        let (from, to) = codec::timers();
+        for key in view.keys(&from, &to, limit)? {
+            if let Key::Timer(at, entity, timer) = key {
+                let in_ms = u64::try_from(at.0.saturating_sub(stamp.wall_ms)).unwrap_or(0);
+                coming.push(Coming { in_ms, entity, what: Awaited::Timer(timer) });
+            }
+        }
+        Ok(coming)
+    })
+    .await?;
+    coming.extend(
+        core.dispatch().running_until(core.store().now().store_ms).into_iter().map(|(entity, in_ms, why)| Coming {
+            in_ms,
+            entity,
+            what: Awaited::AttemptDeadline(why),
+        }),
+    );
+    coming.sort_by(|a, b| (a.in_ms, &a.entity, &a.what).cmp(&(b.in_ms, &b.entity, &b.what)));
+    Ok(coming)
+}
+
+/// What the earliest entry of an entity in the index of due times is for.
+fn awaited(head: &Head) -> Awaited {
+    let retry = head.lock.as_ref().and_then(|lock| lock.retry);
+    if retry.is_some() && retry == head.due { Awaited::Attempt } else { Awaited::Deadline }
+}
