@@ -120,6 +120,28 @@ impl fmt::Display for Path {
 }
 
 impl Path {
+    /// The path through these parts.
+    #[must_use]
+    pub fn new(root: Root, segments: Vec<Segment>) -> Self {
+        let name = Root::ALL.iter().find(|(_, known)| *known == root).map_or("", |(name, _)| name);
+        let mut text = name.to_owned();
+        for segment in &segments {
+            match segment {
+                Segment::Index(index) => text.push_str(&format!("[{index}]")),
+                Segment::Field(field) => {
+                    text.push('.');
+                    for letter in field.chars() {
+                        if matches!(letter, '.' | '[' | '\\') {
+                            text.push('\\');
+                        }
+                        text.push(letter);
+                    }
+                }
+            }
+        }
+        Self { root, segments, text }
+    }
+
     /// The value there; none if it is missing.
     #[must_use]
     pub fn find<'a>(&self, document: &'a Json) -> Option<&'a Json> {

@@ -3,11 +3,11 @@
 
 /// The keys of a kind of table.
 #[derive(Debug)]
-pub(crate) struct Keys {
-    /// What the table is, in a message.
-    pub(crate) what: &'static str,
+pub struct Keys {
+    /// What the table is, in a message: `a manifest`.
+    pub what: &'static str,
     /// The keys.
-    pub(crate) names: &'static [&'static str],
+    pub names: &'static [&'static str],
 }
 
 macro_rules! keys {

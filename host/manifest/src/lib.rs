@@ -32,6 +32,7 @@ mod book;
 mod check;
 mod draft;
 mod effort;
+mod filter;
 mod keys;
 mod log;
 mod node;
@@ -46,6 +47,17 @@ pub use book::{CompiledMachine, RuleBook, Uncompiled};
 pub use parse::{Manifest, Report, parse};
 pub use problem::{CODES, Problem, Severity};
 pub use render::render;
+
+/// How a manifest is read, for the other texts of this project: each value where it stands, every problem
+/// at once, the nearest valid name in every remedy.
+pub mod reading {
+    pub use crate::filter::{Schemas, fields, filter};
+    pub use crate::keys::Keys;
+    pub use crate::log::{Entry, Log, Span, Spot, excerpt, list, suggest};
+    pub use crate::node::{DURATION_MS_MAX, Node, Table};
+    pub use crate::parse::read;
+    pub use crate::problem::{Code, Kind};
+}
 
 /// JSON Schema (Draft 2020-12) of the manifest, for editors: `#:schema machine.schema.json`.
 pub const MANIFEST_SCHEMA: &str = include_str!("../machine.schema.json");

@@ -1,17 +1,19 @@
 //! Problems as they are found, put in the order of the file.
 
-use crate::problem::{Code, Problem};
+use crate::problem::{Kind, Problem, Severity};
 use interlock_kernel::ids::nearest;
 use std::ops::Range;
 
 /// Where something stands, in bytes of the text.
-pub(crate) type Span = Range<usize>;
+pub type Span = Range<usize>;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Spot<T> {
-    pub(crate) value: T,
-    pub(crate) at: Span,
+pub struct Spot<T> {
+    /// The value.
+    pub value: T,
+    /// Its place.
+    pub at: Span,
 }
 
 /// Problems kept of one manifest: more are noise, and each is rendered with its lines.
@@ -20,7 +22,8 @@ const PROBLEMS_MAX: usize = 200;
 const NEAREST_BYTES_MAX: usize = 128;
 
 /// The problems of one text.
-pub(crate) struct Log<'a> {
+#[derive(Debug)]
+pub struct Log<'a> {
     text: &'a str,
     line_starts: Vec<usize>,
     problems: Vec<Problem>,
@@ -33,20 +36,21 @@ impl<'a> Log<'a> {
     }
 
     /// Adds a problem; the caller may say more about it.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
-        code: Code,
+        kind: impl Into<Kind>,
         at: &Span,
         message: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Entry<'_> {
+        let kind = kind.into();
         let span = self.clamp(at);
         let line = self.line(span.start);
         let line_start = self.line_starts.get(line - 1).copied().unwrap_or(0);
         let column = self.text.get(line_start..span.start).unwrap_or_default().chars().count() + 1;
         self.problems.push(Problem {
-            severity: code.severity(),
-            code: code.text(),
+            severity: kind.severity,
+            code: kind.code,
             message: message.into(),
             expected: None,
             got: None,
@@ -59,7 +63,8 @@ impl<'a> Log<'a> {
     }
 
     /// The line of a byte, from 1.
-    pub(crate) fn line(&self, at: usize) -> usize {
+    #[must_use]
+    pub fn line(&self, at: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= at).max(1)
     }
 
@@ -84,6 +89,10 @@ impl<'a> Log<'a> {
         &self.problems
     }
 
+    pub(crate) fn has_errors(&self) -> bool {
+        self.problems.iter().any(|problem| problem.severity == Severity::Error)
+    }
+
     /// All of them in the order of the file, and how many were left out.
     pub(crate) fn finish(mut self) -> (Vec<Problem>, usize) {
         self.problems.sort_by_key(|problem| (problem.span.start, problem.severity, problem.span.end));
@@ -101,17 +110,20 @@ impl<'a> Log<'a> {
 }
 
 /// A problem that was just added.
-pub(crate) struct Entry<'a>(Option<&'a mut Problem>);
+#[derive(Debug)]
+pub struct Entry<'a>(Option<&'a mut Problem>);
 
 impl Entry<'_> {
-    pub(crate) fn expected(mut self, text: impl Into<String>) -> Self {
+    /// What should have stood there.
+    pub fn expected(mut self, text: impl Into<String>) -> Self {
         if let Some(problem) = &mut self.0 {
             problem.expected = Some(text.into());
         }
         self
     }
 
-    pub(crate) fn got(mut self, text: impl Into<String>) -> Self {
+    /// What stood there.
+    pub fn got(mut self, text: impl Into<String>) -> Self {
         if let Some(problem) = &mut self.0 {
             problem.got = Some(text.into());
         }
@@ -120,7 +132,8 @@ impl Entry<'_> {
 }
 
 /// "did you mean `x`?", or all that are valid, or `otherwise` if nothing is.
-pub(crate) fn suggest<'a>(got: &str, valid: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
+#[must_use]
+pub fn suggest<'a>(got: &str, valid: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
     let valid: Vec<&str> = valid.into_iter().collect();
     let near = (got.len() <= NEAREST_BYTES_MAX).then(|| nearest(got, valid.iter().copied())).flatten();
     match (near, valid.as_slice()) {
@@ -132,7 +145,8 @@ pub(crate) fn suggest<'a>(got: &str, valid: impl IntoIterator<Item = &'a str>, o
 }
 
 /// `a`, `b` and 3 more.
-pub(crate) fn list(names: &[&str]) -> String {
+#[must_use]
+pub fn list(names: &[&str]) -> String {
     const SHOWN: usize = 20;
     let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(SHOWN) {
@@ -142,7 +156,8 @@ pub(crate) fn list(names: &[&str]) -> String {
 }
 
 /// A text short enough to stand in a message.
-pub(crate) fn excerpt(text: &str) -> String {
+#[must_use]
+pub fn excerpt(text: &str) -> String {
     const SHOWN: usize = 80;
     match text.char_indices().nth(SHOWN) {
         None => text.to_owned(),

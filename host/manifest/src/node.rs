@@ -14,27 +14,32 @@ use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The longest duration a manifest may name, in ms: ten years, far below where sums overflow.
-pub(crate) const DURATION_MS_MAX: u64 = 3_660 * 86_400_000;
+/// The longest duration that may be written, in ms: ten years, far below where sums overflow.
+pub const DURATION_MS_MAX: u64 = 3_660 * 86_400_000;
 
 /// A value, its key and its dotted path.
 #[derive(Clone, Debug)]
-pub(crate) struct Node<'a> {
-    pub(crate) path: String,
+pub struct Node<'a> {
+    /// The dotted path.
+    pub path: String,
     /// Its key, or itself if it has none.
-    pub(crate) key: Span,
+    pub key: Span,
     pub(crate) value: &'a Spanned<DeValue<'a>>,
 }
 
 /// A table whose keys are known.
-pub(crate) struct Table<'a> {
-    pub(crate) path: String,
-    pub(crate) at: Span,
+#[derive(Debug)]
+pub struct Table<'a> {
+    /// The dotted path; empty is the whole text.
+    pub path: String,
+    /// Its key.
+    pub at: Span,
+    what: &'static str,
     entries: &'a DeTable<'a>,
 }
 
 impl<'a> Table<'a> {
-    /// The manifest itself.
+    /// The whole text.
     pub(crate) fn root(entries: &'a DeTable<'a>, keys: &Keys, log: &mut Log<'_>) -> Self {
         Self::new(String::new(), 0..0, entries, keys, log)
     }
@@ -49,26 +54,32 @@ impl<'a> Table<'a> {
                     .got(excerpt(name));
             }
         }
-        Self { path, at, entries }
+        Self { path, at, what: keys.what, entries }
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<Node<'a>> {
+    /// What stands at a key.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Node<'a>> {
         let (key, value) = self.entries.get_key_value(name)?;
         Some(Node { path: join(&self.path, name), key: key.span(), value })
     }
 
     /// Reports the key if it is missing.
-    pub(crate) fn need(&self, name: &str, remedy: &str, log: &mut Log<'_>) -> Option<Node<'a>> {
+    pub fn need(&self, name: &str, remedy: &str, log: &mut Log<'_>) -> Option<Node<'a>> {
         let found = self.get(name);
         if found.is_none() {
-            let subject = if self.path.is_empty() { "the manifest".to_owned() } else { format!("`{}`", self.path) };
+            let subject = match self.path.as_str() {
+                "" => format!("the {}", self.what.trim_start_matches("a ")),
+                path => format!("`{path}`"),
+            };
             log.add(Code::MissingKey, &self.at, format!("{subject} has no `{name}`"), remedy);
         }
         found
     }
 
     /// The keys that are written, with their places.
-    pub(crate) fn written(&self) -> Vec<Spot<&'a str>> {
+    #[must_use]
+    pub fn written(&self) -> Vec<Spot<&'a str>> {
         in_order(self.entries).map(|(key, _)| Spot { value: key.get_ref().as_ref(), at: key.span() }).collect()
     }
 }
@@ -89,11 +100,15 @@ fn join(path: &str, key: &str) -> String {
 }
 
 impl<'a> Node<'a> {
-    pub(crate) fn at(&self) -> Span {
+    /// Where the value stands.
+    #[must_use]
+    pub fn at(&self) -> Span {
         self.value.span()
     }
 
-    pub(crate) fn spot<T>(&self, value: T) -> Spot<T> {
+    /// A value that stands here.
+    #[must_use]
+    pub fn spot<T>(&self, value: T) -> Spot<T> {
         Spot { value, at: self.at() }
     }
 
@@ -109,33 +124,38 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(crate) fn wrong(&self, expected: &str, remedy: &str, log: &mut Log<'_>) {
+    /// Reports that it should have been of another type.
+    pub fn wrong(&self, expected: &str, remedy: &str, log: &mut Log<'_>) {
         log.add(Code::WrongType, &self.at(), format!("`{}` is {}, not {expected}", self.path, self.kind()), remedy)
             .expected(expected)
             .got(self.kind());
     }
 
-    pub(crate) fn as_text(&self) -> Option<&'a str> {
+    /// The text, if it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&'a str> {
         match self.value.get_ref() {
             DeValue::String(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(crate) fn text(&self, log: &mut Log<'_>) -> Option<Spot<&'a str>> {
+    /// The text, or a report that it is none.
+    pub fn text(&self, log: &mut Log<'_>) -> Option<Spot<&'a str>> {
         if self.as_text().is_none() {
             self.wrong("text", "write it in quotes", log);
         }
         self.as_text().map(|text| self.spot(text))
     }
 
-    pub(crate) fn name<T: FromStr<Err = BadName>>(&self, log: &mut Log<'_>) -> Option<Spot<T>> {
+    /// A name, or a report of why it is none.
+    pub fn name<T: FromStr<Err = BadName>>(&self, log: &mut Log<'_>) -> Option<Spot<T>> {
         let text = self.text(log)?;
         name(&text, log)
     }
 
     /// One of some words.
-    pub(crate) fn choice<T: Copy>(&self, choices: &[(&'static str, T)], log: &mut Log<'_>) -> Option<Spot<T>> {
+    pub fn choice<T: Copy>(&self, choices: &[(&'static str, T)], log: &mut Log<'_>) -> Option<Spot<T>> {
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         let text = self.text(log)?;
         let found = choices.iter().find(|(name, _)| *name == text.value).map(|(_, value)| self.spot(*value));
@@ -154,7 +174,7 @@ impl<'a> Node<'a> {
     }
 
     /// A duration in ms.
-    pub(crate) fn duration(&self, range: RangeInclusive<u64>, log: &mut Log<'_>) -> Option<Spot<u64>> {
+    pub fn duration(&self, range: RangeInclusive<u64>, log: &mut Log<'_>) -> Option<Spot<u64>> {
         let Some(text) = self.as_text() else {
             self.wrong(
                 "a duration",
@@ -189,7 +209,8 @@ impl<'a> Node<'a> {
         self.within(bytes, &range, show_bytes, log)
     }
 
-    pub(crate) fn integer(&self, range: RangeInclusive<u64>, log: &mut Log<'_>) -> Option<Spot<u64>> {
+    /// A whole number.
+    pub fn integer(&self, range: RangeInclusive<u64>, log: &mut Log<'_>) -> Option<Spot<u64>> {
         let Some(number) = self.as_integer() else {
             self.wrong("an integer", "write a whole number without quotes", log);
             return None;
@@ -253,6 +274,35 @@ impl<'a> Node<'a> {
         .got(got);
     }
 
+    /// Whether it is a table.
+    #[must_use]
+    pub fn is_table(&self) -> bool {
+        self.as_table().is_some()
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&self, log: &mut Log<'_>) -> Option<Spot<bool>> {
+        let DeValue::Boolean(truth) = self.value.get_ref() else {
+            self.wrong("a boolean", "write true or false, without quotes", log);
+            return None;
+        };
+        Some(self.spot(*truth))
+    }
+
+    /// What stands at a key, if it is a table with this key; nothing is reported.
+    #[must_use]
+    pub fn part(&self, name: &str) -> Option<Node<'a>> {
+        let (key, value) = self.as_table()?.get_key_value(name)?;
+        Some(Node { path: join(&self.path, name), key: key.span(), value })
+    }
+
+    /// The keys of a table, in file order; none of anything else.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Spot<&'a str>> {
+        let entries = self.as_table().into_iter().flat_map(in_order);
+        entries.map(|(key, _)| Spot { value: key.get_ref().as_ref(), at: key.span() }).collect()
+    }
+
     pub(crate) fn as_table(&self) -> Option<&'a DeTable<'a>> {
         match self.value.get_ref() {
             DeValue::Table(entries) => Some(entries),
@@ -261,7 +311,7 @@ impl<'a> Node<'a> {
     }
 
     /// A table whose keys are known; others are reported.
-    pub(crate) fn table(&self, keys: &Keys, log: &mut Log<'_>) -> Option<Table<'a>> {
+    pub fn table(&self, keys: &Keys, log: &mut Log<'_>) -> Option<Table<'a>> {
         let Some(entries) = self.as_table() else {
             self.wrong("a table", &format!("write a table of {}", list(keys.names)), log);
             return None;
@@ -271,7 +321,7 @@ impl<'a> Node<'a> {
     }
 
     /// The entries of a table whose keys are the author's, in file order.
-    pub(crate) fn entries(&self, log: &mut Log<'_>) -> Vec<(Spot<&'a str>, Node<'a>)> {
+    pub fn entries(&self, log: &mut Log<'_>) -> Vec<(Spot<&'a str>, Node<'a>)> {
         let Some(entries) = self.as_table() else {
             self.wrong("a table", "write a table with a name for each entry", log);
             return Vec::new();
@@ -284,7 +334,9 @@ impl<'a> Node<'a> {
             .collect()
     }
 
-    pub(crate) fn as_items(&self) -> Option<Vec<Node<'a>>> {
+    /// The elements of an array, if it is one.
+    #[must_use]
+    pub fn as_items(&self) -> Option<Vec<Node<'a>>> {
         let DeValue::Array(items) = self.value.get_ref() else { return None };
         let node = |(index, value): (usize, &'a Spanned<DeValue<'a>>)| Node {
             path: format!("{}[{index}]", self.path),
@@ -295,12 +347,13 @@ impl<'a> Node<'a> {
     }
 
     /// One table, or an array of them.
-    pub(crate) fn one_or_more(&self) -> Vec<Node<'a>> {
+    #[must_use]
+    pub fn one_or_more(&self) -> Vec<Node<'a>> {
         self.as_items().unwrap_or_else(|| vec![self.clone()])
     }
 
     /// The JSON of any value.
-    pub(crate) fn json(&self, log: &mut Log<'_>) -> Option<Value> {
+    pub fn json(&self, log: &mut Log<'_>) -> Option<Value> {
         self.json_below(0, log)
     }
 
@@ -354,7 +407,8 @@ impl<'a> Node<'a> {
     }
 
     /// The place of the value that a JSON Pointer names below this one; the deepest part that exists.
-    pub(crate) fn place(&self, pointer: &str) -> Span {
+    #[must_use]
+    pub fn place(&self, pointer: &str) -> Span {
         let (key, value) = self.deepest(pointer);
         // A table's own place is its header or braces, long and far from what it is called.
         if value.get_ref().is_table() { key } else { value.span() }

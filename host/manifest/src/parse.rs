@@ -1,7 +1,9 @@
 //! From text to a manifest, or to everything that is wrong with it.
 
 use crate::check;
+use crate::keys::Keys;
 use crate::log::{Log, excerpt};
+use crate::node::Table;
 use crate::problem::{Code, Problem, Severity};
 use crate::read;
 use interlock_kernel::machine::Machine;
@@ -43,6 +45,11 @@ pub struct Report {
 }
 
 impl Report {
+    fn new(name: &str, text: &str, log: Log<'_>, incomplete: bool) -> Self {
+        let (problems, left_out) = log.finish();
+        Self { name: name.to_owned(), manifest: None, problems, left_out, incomplete, text: text.to_owned() }
+    }
+
     /// Problems of one severity.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
@@ -66,8 +73,7 @@ pub fn parse(name: &str, text: &str) -> Report {
         let draft = read::manifest(tree.get_ref(), &mut log);
         if errors.is_empty() {
             check::draft(&draft, &mut log);
-            let clean = log.problems().iter().all(|problem| problem.severity != Severity::Error);
-            manifest = clean.then(|| draft.machine()).flatten().map(|machine| Manifest {
+            manifest = (!log.has_errors()).then(|| draft.machine()).flatten().map(|machine| Manifest {
                 machine,
                 component: draft.component.map(|component| component.value),
                 source: text.to_owned(),
@@ -77,8 +83,36 @@ pub fn parse(name: &str, text: &str) -> Report {
             syntax(&errors, &mut log);
         }
     }
-    let (problems, left_out) = log.finish();
-    Report { name: name.to_owned(), manifest, problems, left_out, incomplete, text: text.to_owned() }
+    let report = Report::new(name, text, log, incomplete);
+    Report { manifest, ..report }
+}
+
+/// Reads another text of this project's as manifests are read: every problem at once, in the same words.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read<T>(
+    name: &str,
+    text: &str,
+    keys: &Keys,
+    read: impl FnOnce(&Table<'_>, &mut Log<'_>) -> Option<T>,
+) -> Result<T, Box<Report>> {
+    let mut log = Log::new(text);
+    if text.len() > MANIFEST_BYTES_MAX {
+        let message = format!("the text is {} bytes", text.len());
+        log.add(Code::TooLarge, &(0..0), message, format!("keep it at most {MANIFEST_BYTES_MAX} bytes"));
+        return Err(Box::new(Report::new(name, text, log, true)));
+    }
+    let (tree, errors) = DeTable::parse_recoverable(text);
+    let found = read(&Table::root(tree.get_ref(), keys, &mut log), &mut log);
+    if !errors.is_empty() {
+        keep_what_is_sure(&errors, &mut log);
+        syntax(&errors, &mut log);
+    }
+    match found {
+        Some(found) if errors.is_empty() && !log.has_errors() => Ok(found),
+        _ => Err(Box::new(Report::new(name, text, log, !errors.is_empty()))),
+    }
 }
 
 /// A syntax error swallows what stands around it. Dropped are: what is reported on its line, what may

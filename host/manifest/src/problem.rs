@@ -48,21 +48,39 @@ impl fmt::Display for Severity {
     }
 }
 
+/// A kind of problem: its stable name, and how bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Its name.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+}
+
+impl From<Code> for Kind {
+    fn from(code: Code) -> Self {
+        Self { code: code.text(), severity: code.severity() }
+    }
+}
+
 macro_rules! codes {
     ($($variant:ident $text:literal $severity:ident $about:literal,)*) => {
+        /// A kind of problem that a manifest can have.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Code {
-            $($variant,)*
+        pub enum Code {
+            $(#[doc = $about] $variant,)*
         }
 
         impl Code {
-            pub(crate) const fn text(self) -> &'static str {
+            /// Its stable name.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*
                 }
             }
 
-            pub(crate) const fn severity(self) -> Severity {
+            const fn severity(self) -> Severity {
                 match self {
                     $(Self::$variant => Severity::$severity,)*
                 }

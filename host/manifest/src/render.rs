@@ -18,7 +18,7 @@ pub fn render(report: &Report, color: bool) -> String {
         out.push_str(&format!("and {} more\n", report.left_out));
     }
     if report.incomplete {
-        out.push_str("the rest is checked once the manifest can be read as TOML\n");
+        out.push_str("the rest is checked once the text can be read as TOML\n");
     }
     let (errors, warnings) = (report.count(Severity::Error), report.count(Severity::Warning));
     if errors + warnings > 0 {

@@ -2,8 +2,9 @@
 
 use crate::draft::{ComparisonDraft, Draft, GuardDraft, Schema, SetDraft};
 use crate::log::{Log, Span, suggest};
-use crate::problem::Code;
+use crate::problem::{Code, Kind};
 use crate::shape::{self, Field, Types, type_of};
+use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::Name;
 use interlock_kernel::machine::DESIRED_CHANGED;
 use interlock_kernel::value::{Operation, Operator, Path, Root, Source, Value};
@@ -43,7 +44,7 @@ impl<'d> Seen<'d, '_> {
             let field = self.field(&one.comparison.field, &one.field_at, log);
             let value = self.value(&one.comparison.value, &one.value_at, log);
             if let (Some(field), Some(value)) = (field, value) {
-                compare(one, &field, &value, log);
+                compare(one, &field, &value, Code::TypeMismatch, log);
             }
         }
     }
@@ -80,35 +81,41 @@ impl<'d> Seen<'d, '_> {
                 })
             }
         };
-        let Some(schema) = schema else { return Some(Types::any()) };
-        match shape::find(schema, &path.segments) {
-            Field::Known(found) => Some(shape::types(found)),
-            Field::Open => Some(Types::any()),
-            Field::RuledOut { part, names } => {
-                let remedy = suggest(&part, names.iter().copied(), "name another field, or correct the schema");
-                let mut entry = log.add(
-                    Code::UnknownField,
-                    at,
-                    format!("the schema rules out `{path}`: nothing there has `{part}`"),
-                    remedy,
-                );
-                if !names.is_empty() {
-                    entry = entry.expected(crate::log::list(&names));
-                }
-                entry.got(path.to_string());
-                None
-            }
-        }
+        types_of(schema, path, at, log)
     }
 
     fn value(&self, value: &Value, at: &Span, log: &mut Log<'_>) -> Option<Types> {
         match value {
-            Value::Json(doc) => Some(Types::only(type_of(doc.value()))),
+            Value::Json(doc) => Some(types_of_json(doc)),
             Value::From(Source::Now(_)) => Some(Types::only("number")),
             Value::From(Source::Execution) => Some(Types::only("string")),
             Value::From(Source::Field(path)) => self.field(path, at, log),
         }
     }
+}
+
+/// The types of a field by the schema of its document; none if the schema rules it out, which was reported.
+pub(crate) fn types_of(schema: Option<&Json>, path: &Path, at: &Span, log: &mut Log<'_>) -> Option<Types> {
+    let Some(schema) = schema else { return Some(Types::any()) };
+    match shape::find(schema, &path.segments) {
+        Field::Known(found) => Some(shape::types(found)),
+        Field::Open => Some(Types::any()),
+        Field::RuledOut { part, names } => {
+            let remedy = suggest(&part, names.iter().copied(), "name another field, or correct the schema");
+            let message = format!("the schema rules out `{path}`: nothing there has `{part}`");
+            let mut entry = log.add(Code::UnknownField, at, message, remedy);
+            if !names.is_empty() {
+                entry = entry.expected(crate::log::list(&names));
+            }
+            entry.got(path.to_string());
+            None
+        }
+    }
+}
+
+/// The type of a literal.
+pub(crate) fn types_of_json(doc: &Doc) -> Types {
+    Types::only(type_of(doc.value()))
 }
 
 fn known<'s>(schema: &'s Schema<'_>) -> Option<&'s Json> {
@@ -119,7 +126,7 @@ fn known<'s>(schema: &'s Schema<'_>) -> Option<&'s Json> {
 }
 
 /// A comparison that no valid document can make true, or can make false.
-fn compare(one: &ComparisonDraft, field: &Types, value: &Types, log: &mut Log<'_>) {
+pub(crate) fn compare(one: &ComparisonDraft, field: &Types, value: &Types, kind: impl Into<Kind>, log: &mut Log<'_>) {
     let orders = |types: &Types| types.has("number") || types.has("string");
     let (operator, constant) = (one.comparison.operator, &one.comparison.value);
     let (fits, expected) = match operator {
@@ -141,14 +148,9 @@ fn compare(one: &ComparisonDraft, field: &Types, value: &Types, log: &mut Log<'_
     if !fits {
         let never = if matches!(operator, Operator::Ne) { "always true" } else { "never true" };
         let message = format!("`{}` is {never}", one.comparison);
-        log.add(
-            Code::TypeMismatch,
-            &one.value_at,
-            message,
-            "compare it with a value of its type, or correct the schema",
-        )
-        .expected(expected)
-        .got(value.words());
+        log.add(kind, &one.value_at, message, "compare it with a value of its type, or correct the schema")
+            .expected(expected)
+            .got(value.words());
     }
 }
 

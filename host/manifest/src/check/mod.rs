@@ -2,7 +2,7 @@
 //! it finds; none relies on another having passed.
 
 mod event;
-mod field;
+pub(crate) mod field;
 mod graph;
 mod schema;
 mod state;

@@ -7,7 +7,7 @@
 use crate::draft::{ComparisonDraft, GuardDraft, SetDraft};
 use crate::keys;
 use crate::log::{Log, Spot, excerpt, list, suggest};
-use crate::node::Node;
+use crate::node::{Node, Table};
 use crate::problem::Code;
 use interlock_kernel::doc::Doc;
 use interlock_kernel::limits::{APPEND_MAX, MUTATIONS_MAX};
@@ -30,6 +30,24 @@ pub(super) fn guard(node: &Node<'_>, log: &mut Log<'_>) -> GuardDraft {
             some_items(&any, log).iter().map(|item| all_or_one(item, log)).collect()
         }
         _ => vec![all_or_one(node, log)],
+    })
+}
+
+/// `any`, `all`, or one comparison written into the table itself; none if there is none of it.
+pub(crate) fn any_of(table: &Table<'_>, log: &mut Log<'_>) -> Option<Vec<Vec<ComparisonDraft>>> {
+    let keys = ["any", "all", "field", "op", "value"];
+    let mut there = keys.into_iter().filter_map(|key| Some((key, table.get(key)?)));
+    let (first, node) = there.next()?;
+    let alone = matches!(first, "field" | "op" | "value");
+    if let Some((second, other)) = there.next().filter(|_| !alone) {
+        let message = format!("`{first}` and `{second}` say what must hold twice");
+        log.add(Code::BadValue, &other.key, message, "put everything into `all`, or alternatives into `any`");
+        return None;
+    }
+    Some(match first {
+        "any" => some_items(&node, log).iter().map(|item| all_or_one(item, log)).collect(),
+        "all" => vec![some_items(&node, log).iter().filter_map(|item| comparison(item, log)).collect()],
+        _ => vec![comparison_in(table, log).into_iter().collect()],
     })
 }
 
@@ -58,7 +76,10 @@ fn some_items<'a>(node: &Node<'a>, log: &mut Log<'_>) -> Vec<Node<'a>> {
 }
 
 fn comparison(node: &Node<'_>, log: &mut Log<'_>) -> Option<ComparisonDraft> {
-    let table = node.table(&keys::COMPARISON, log)?;
+    comparison_in(&node.table(&keys::COMPARISON, log)?, log)
+}
+
+fn comparison_in(table: &Table<'_>, log: &mut Log<'_>) -> Option<ComparisonDraft> {
     let field = table.need("field", "say which field is compared: field = \"event.size\"", log);
     let operator = table.need("op", "say how it is compared: op = \"eq\"", log);
     let operators = Operator::ALL;

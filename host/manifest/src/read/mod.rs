@@ -1,7 +1,7 @@
 //! From the TOML tree to a [`Draft`]: every value is read where it stands, nothing is compared with
 //! anything else yet.
 
-mod field;
+pub(crate) mod field;
 mod state;
 
 use crate::draft::{ContractDraft, Draft, EventDraft, Schema, Written};

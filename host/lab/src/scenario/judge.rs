@@ -1,0 +1,108 @@
+//! Whether an entity is as a promise says.
+
+use super::{Ending, Parked, Promise, Test};
+use interlock_coordinator::EntityView;
+use interlock_kernel::doc::Doc;
+use interlock_kernel::value::{Roots, Verdict};
+use std::fmt;
+
+/// What is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// What should be.
+    pub expected: String,
+    /// What is.
+    pub got: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}, got {}", self.expected, self.got)
+    }
+}
+
+impl Promise {
+    /// Whether an entity keeps it.
+    ///
+    /// # Errors
+    /// [`Broken`] if it does not.
+    pub fn judge(&self, view: &EntityView) -> Result<(), Broken> {
+        let concerned = self.entity.as_ref().is_none_or(|entity| view.id == *entity)
+            && self.when.as_ref().is_none_or(|when| when.judge(view).is_ok());
+        if concerned { self.hold.judge(view) } else { Ok(()) }
+    }
+}
+
+impl Test {
+    /// Whether an entity is like this.
+    ///
+    /// # Errors
+    /// [`Broken`]: the first thing that is not.
+    pub fn judge(&self, view: &EntityView) -> Result<(), Broken> {
+        let head = &view.head;
+        if !self.states.is_empty() && !self.states.contains(&head.state) {
+            let states: Vec<&str> = self.states.iter().map(|state| state.as_str()).collect();
+            return broken(format!("state {}", states.join(" or ")), head.state.to_string());
+        }
+        if let Some(wanted) = &self.parked {
+            parked(wanted, view)?;
+        }
+        if let Some(wanted) = self.locked {
+            locked(wanted, view)?;
+        }
+        if let Some(wanted) = self.outcome {
+            outcome(wanted, view)?;
+        }
+        let documents = &view.documents;
+        let execution = head.locked_by(&view.id).map(|id| id.to_string());
+        let roots = Roots {
+            desired: documents.desired.as_ref().map(Doc::value),
+            data: documents.data.as_ref().map(Doc::value),
+            outputs: documents.outputs.as_ref().map(Doc::value),
+            execution: execution.as_deref(),
+            ..Roots::default()
+        };
+        match self.filter.judge(&roots, &mut 0) {
+            _ if self.filter.any.is_empty() => Ok(()),
+            Verdict::Holds => Ok(()),
+            Verdict::Fails { expected, got } => broken(expected, got),
+        }
+    }
+}
+
+pub(crate) fn broken(expected: impl Into<String>, got: impl Into<String>) -> Result<(), Broken> {
+    Err(Broken { expected: expected.into(), got: got.into() })
+}
+
+pub(crate) fn parked(wanted: &Parked, view: &EntityView) -> Result<(), Broken> {
+    let park = view.head.park.as_ref();
+    let got = || park.map_or("not parked".to_owned(), |park| format!("parked: {} ({})", park.code, park.reason));
+    match (wanted, park) {
+        (Parked::No, None) | (Parked::Yes, Some(_)) => Ok(()),
+        (Parked::Because(code), Some(park)) if park.code == *code => Ok(()),
+        (Parked::No, Some(_)) => broken("not parked", got()),
+        (Parked::Yes, None) => broken("parked", got()),
+        (Parked::Because(code), _) => broken(format!("parked: {code}"), got()),
+    }
+}
+
+pub(crate) fn locked(wanted: bool, view: &EntityView) -> Result<(), Broken> {
+    match (wanted, &view.head.lock) {
+        (true, Some(_)) | (false, None) => Ok(()),
+        (true, None) => broken("locked", format!("unlocked, in {}", view.head.state)),
+        (false, Some(lock)) => broken(
+            "unlocked",
+            format!("locked by execution {} ({}), in {}", lock.ordinal, lock.started_by, view.head.state),
+        ),
+    }
+}
+
+pub(crate) fn outcome(wanted: Ending, view: &EntityView) -> Result<(), Broken> {
+    let word = |succeeded: bool| if succeeded { "succeeded" } else { "failed" };
+    let expected = word(wanted == Ending::Succeeded);
+    match &view.head.last {
+        Some(last) if last.succeeded == (wanted == Ending::Succeeded) => Ok(()),
+        Some(last) => broken(format!("the last execution {expected}"), word(last.succeeded)),
+        None => broken(format!("the last execution {expected}"), "none has ended yet"),
+    }
+}

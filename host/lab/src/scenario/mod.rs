@@ -1,0 +1,369 @@
+//! Scenarios: what is there, what happens, what must then be so. One file, `NAME.scenario.toml`, tells one
+//! story of one machine.
+//!
+//! Nothing here runs anything: `read.rs` makes a [`Scenario`] of text, every problem at once; whoever plays
+//! one, or searches from one, makes commands of its [`Ask`]s and judges its [`Then`]s and [`Promise`]s.
+
+mod judge;
+mod keys;
+mod read;
+
+pub use judge::Broken;
+pub use read::read;
+
+use crate::Fault;
+use interlock_kernel::command::{Create, OnExisting, Verb};
+use interlock_kernel::doc::Doc;
+use interlock_kernel::ids::{EntityId, EventId, Name};
+use interlock_kernel::record::Expect;
+use interlock_kernel::rejection::Code;
+use interlock_kernel::value::Filter;
+use interlock_kernel::view::Event;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// One story.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// What it shows, in a sentence.
+    pub name: String,
+    /// The file, as it was handed in.
+    pub file: String,
+    /// Entities that are there before anything happens, at rest.
+    pub given: Vec<Given>,
+    /// What happens, in order.
+    pub when: Vec<When>,
+    /// What must be so in the end.
+    pub then: Vec<Then>,
+    /// What must hold at every moment.
+    pub always: Vec<Promise>,
+    /// What must hold once everything has come to rest.
+    pub eventually: Vec<Promise>,
+    /// How far a search from this scenario goes.
+    pub explore: Bounds,
+}
+
+/// An entity that is there before anything happens.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given {
+    /// Which.
+    pub entity: EntityId,
+    /// What clients want.
+    pub desired: Option<Doc>,
+    /// Free labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its line in the file.
+    pub line: usize,
+}
+
+impl Given {
+    /// The command that makes it.
+    #[must_use]
+    pub fn verb(&self) -> Verb {
+        let request =
+            Request::Create { desired: self.desired.clone(), labels: self.labels.clone(), existing: OnExisting::Fail };
+        request.verb(&self.entity, 0)
+    }
+}
+
+/// Something that happens, and where that is written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct When {
+    /// Its line in the file.
+    pub line: usize,
+    /// What happens.
+    pub act: Act,
+}
+
+/// What happens.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Act {
+    /// A client asks for something.
+    Ask(Ask),
+    /// Time passes.
+    Advance(Advance),
+    /// The host is killed, and boots again at once.
+    Crash,
+    /// The host is killed, this many ms pass, and it boots again.
+    Down(u64),
+    /// The wall clock alone jumps by this many ms.
+    Wall(i64),
+    /// From now on something lies in wait for a step's call.
+    Fault(Planted),
+    /// Nothing happens; this must be so now.
+    Expect(Box<Then>),
+}
+
+/// How much time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advance {
+    /// This many ms.
+    By(u64),
+    /// Until time alone brings nothing more.
+    UntilIdle,
+}
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    /// Of which entity.
+    pub entity: EntityId,
+    /// For what.
+    pub request: Request,
+    /// The answer it must get; if none is named, any but a refusal.
+    pub answer: Option<Answer>,
+    /// What becomes of its commit: unavailable or unknown.
+    pub fault: Option<Fault>,
+}
+
+/// A client's request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// An event.
+    Send {
+        /// Its name.
+        event: Name,
+        /// Its payload.
+        payload: Option<Doc>,
+        /// Its id: named, or `e1`, `e2` and so on, in the order of the file.
+        id: EventId,
+        /// What the sender believes.
+        expect: Expect,
+    },
+    /// New `desired`.
+    Apply {
+        /// What clients want now.
+        desired: Doc,
+        /// The generation that it says to replace; none is the one that is there.
+        generation: Option<u64>,
+    },
+    /// A new entity.
+    Create {
+        /// What clients want.
+        desired: Option<Doc>,
+        /// Free labels.
+        labels: BTreeMap<String, String>,
+        /// What if there is one.
+        existing: OnExisting,
+    },
+    /// The end of whatever it does.
+    Kill {
+        /// For the record.
+        reason: String,
+    },
+    /// Another try for a parked entity.
+    Unpark,
+    /// Away with it.
+    Delete,
+}
+
+impl Request {
+    /// The command for an entity whose `desired` has this generation now.
+    #[must_use]
+    pub fn verb(&self, entity: &EntityId, generation: u64) -> Verb {
+        let entity = entity.clone();
+        match self.clone() {
+            Self::Send { event: name, payload, id, expect } => {
+                Verb::Deliver { entity, event: Box::new(Event { id, name, payload, expect, checked: None }) }
+            }
+            Self::Apply { desired, generation: replaced } => {
+                Verb::Apply { entity, desired, expect: Some(replaced.unwrap_or(generation)), checked: None }
+            }
+            Self::Create { desired, labels, existing } => {
+                Verb::Create(Box::new(Create { entity, desired, labels, on_existing: existing, event: None }))
+            }
+            Self::Kill { reason } => Verb::Kill { entity, reason },
+            Self::Unpark => Verb::Unpark(entity),
+            Self::Delete => Verb::Delete(entity),
+        }
+    }
+}
+
+impl fmt::Display for Request {
+    /// As people ask for it: `resize {"size":4}`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Send { event, payload: Some(payload), .. } => write!(f, "{event} {payload}"),
+            Self::Send { event, payload: None, .. } => write!(f, "{event}"),
+            Self::Apply { desired, generation: None } => write!(f, "apply {desired}"),
+            Self::Apply { desired, generation: Some(replaced) } => {
+                write!(f, "apply {desired} in place of generation {replaced}")
+            }
+            Self::Create { desired: Some(desired), .. } => write!(f, "create {desired}"),
+            Self::Create { desired: None, .. } => f.write_str("create"),
+            Self::Kill { reason } => write!(f, "kill: {reason}"),
+            Self::Unpark => f.write_str("unpark"),
+            Self::Delete => f.write_str("delete"),
+        }
+    }
+}
+
+/// What a client hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// In one word.
+    pub kind: AnswerKind,
+    /// It was so already: a remembered answer, or nothing was to be done.
+    pub again: bool,
+}
+
+/// What a client hears, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerKind {
+    /// Done.
+    Accepted,
+    /// It waits.
+    Queued,
+    /// It came too late.
+    Late,
+    /// No; why, if that is said.
+    Refused(Option<Code>),
+    /// The store did not take it.
+    Unavailable,
+    /// Nobody knows whether the store took it.
+    Unknown,
+}
+
+impl AnswerKind {
+    /// Every word but for refusals, which have a code behind theirs.
+    pub(crate) const WORDS: [(&'static str, Self); 6] = [
+        ("accepted", Self::Accepted),
+        ("queued", Self::Queued),
+        ("late", Self::Late),
+        ("refused", Self::Refused(None)),
+        ("unavailable", Self::Unavailable),
+        ("unknown", Self::Unknown),
+    ];
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            AnswerKind::Refused(Some(code)) => write!(f, "refused {code}")?,
+            kind => {
+                let word = AnswerKind::WORDS.iter().find(|(_, known)| *known == kind);
+                f.write_str(word.map_or("refused", |(word, _)| word))?;
+            }
+        }
+        f.write_str(if self.again { " again" } else { "" })
+    }
+}
+
+/// A fault that lies in wait for a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planted {
+    /// Of this entity only.
+    pub entity: Option<EntityId>,
+    /// The step; none is any.
+    pub step: Option<Name>,
+    /// Its attempt of this number in the visit; none is the next that gets there.
+    pub attempt: Option<u32>,
+    /// Just before its call of this number is answered, from 1.
+    pub call: u32,
+    /// What happens then.
+    pub what: Fault,
+    /// How many times.
+    pub times: u32,
+}
+
+/// What an entity must be like; what is not named is not looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Then {
+    /// Which.
+    pub entity: EntityId,
+    /// Its line in the file.
+    pub line: usize,
+    /// Whether it is there at all; implied by everything else.
+    pub exists: Option<bool>,
+    /// One of these states.
+    pub state: Vec<Name>,
+    /// Its version.
+    pub version: Option<u64>,
+    /// The generation of `desired`.
+    pub generation: Option<u64>,
+    /// The generation that the steps have seen.
+    pub observed: Option<u64>,
+    /// These fields of `desired`, at any depth.
+    pub desired: Option<Doc>,
+    /// These fields of `data`.
+    pub data: Option<Doc>,
+    /// These fields of `outputs`.
+    pub outputs: Option<Doc>,
+    /// Whether it is parked, or why.
+    pub parked: Option<Parked>,
+    /// Whether an execution holds the lock.
+    pub locked: Option<bool>,
+    /// Attempts begun in this visit.
+    pub attempts: Option<u32>,
+    /// Events in its inbox.
+    pub inbox: Option<u32>,
+    /// How the last execution ended.
+    pub outcome: Option<Ending>,
+    /// The status of conditions, by type.
+    pub conditions: BTreeMap<String, String>,
+    /// What was last answered to events, by id.
+    pub answers: BTreeMap<EventId, Answer>,
+    /// Parts of lines of its history, in this order, others between them.
+    pub history: Vec<String>,
+}
+
+/// Whether, or why, an entity is parked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parked {
+    /// Not.
+    No,
+    /// For whatever reason.
+    Yes,
+    /// With this code.
+    Because(String),
+}
+
+/// How an execution ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Not by a failure path, kill or a failed final state.
+    Succeeded,
+    /// By one of them.
+    Failed,
+}
+
+/// Something an author promises of every entity of a story, or of one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Promise {
+    /// In a sentence.
+    pub name: String,
+    /// Its line in the file.
+    pub line: usize,
+    /// Of this entity only.
+    pub entity: Option<EntityId>,
+    /// It says nothing of an entity that is not like this.
+    pub when: Option<Test>,
+    /// What must hold.
+    pub hold: Test,
+}
+
+/// What an entity is like; all that is named must be so.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Test {
+    /// One of these states; none is any.
+    pub states: Vec<Name>,
+    /// Whether it is parked, or why.
+    pub parked: Option<Parked>,
+    /// Whether an execution holds the lock.
+    pub locked: Option<bool>,
+    /// How the last execution ended.
+    pub outcome: Option<Ending>,
+    /// What its documents say; an empty one is always so.
+    pub filter: Filter,
+}
+
+/// How far a search goes; what is not named is the search's to choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Things that happen one after another.
+    pub depth: Option<u32>,
+    /// Faults on one way.
+    pub faults: Option<u32>,
+    /// Different states that are looked at.
+    pub states: Option<u64>,
+}
