@@ -33,7 +33,7 @@ pub trait Executor: Send + Sync + 'static {
 pub struct Attempt {
     core: Arc<Core>,
     run: Arc<Running>,
-    probe: Option<Arc<dyn Probe>>,
+    probes: Vec<Arc<dyn Probe>>,
 }
 
 /// How an attempt ended.
@@ -60,13 +60,13 @@ pub struct Snapshot {
 
 impl Attempt {
     pub(crate) fn new(core: Arc<Core>, run: Arc<Running>) -> Self {
-        Self { core, run, probe: None }
+        Self { core, run, probes: Vec::new() }
     }
 
-    /// Has somebody look on from now on.
+    /// Has somebody look on from now on, behind those who already do.
     #[must_use]
     pub fn watched_by(mut self, probe: Arc<dyn Probe>) -> Self {
-        self.probe = Some(probe);
+        self.probes.push(probe);
         self
     }
 
@@ -123,7 +123,7 @@ impl Attempt {
     /// [`SubmitError::Rejected`] with `fenced`, `conflict`, `invalid` or `limit`; what the store cannot do.
     pub async fn save(&self, change: Change) -> Result<Version, SubmitError> {
         self.before(|| Call::Save(&change)).await;
-        let seen = self.probe.is_some().then(|| change.clone());
+        let seen = self.is_watched().then(|| change.clone());
         let saved = self.write(Verb::Save(self.run.claim(), Box::new(change))).await;
         if let Ok(version) = &saved {
             self.run.saved(*version, self.core.store().now().store_ms);
@@ -139,7 +139,7 @@ impl Attempt {
     /// `limit`; what the store cannot do.
     pub async fn transition(&self, to: Name, change: Change) -> Result<Version, SubmitError> {
         self.before(|| Call::Transition(&to, &change)).await;
-        let seen = self.probe.is_some().then(|| (to.clone(), change.clone()));
+        let seen = self.is_watched().then(|| (to.clone(), change.clone()));
         let moved = if self.run.is_written() {
             Err(Rejection::new(Code::Spent, &to, "one transition per attempt", "a second").into())
         } else {
@@ -195,18 +195,16 @@ impl Attempt {
         let head = read::head(&self.core, claim.execution.entity.clone()).await;
         let open = head.map(|head| head.and_then(|head| head.lock).and_then(|lock| lock.attempt));
         let holds = open.map(|open| open.is_some_and(|open| open.token == claim.token));
-        if let Some(probe) = &self.probe {
-            match &holds {
-                Ok(holds) => probe.after(Call::StillHolds, Reply::Holds(*holds)),
-                Err(error) => probe.after(Call::StillHolds, Reply::Refused(&error.clone().into())),
-            }
+        match &holds {
+            Ok(holds) => self.after(Some(Call::StillHolds), Reply::Holds(*holds)),
+            Err(error) => self.after(Some(Call::StillHolds), Reply::Refused(&error.clone().into())),
         }
         holds
     }
 
     /// Ends the attempt and gives its slot back.
     pub fn finish(mut self, ended: Ended) {
-        if let Some(probe) = self.probe.take() {
+        for probe in std::mem::take(&mut self.probes) {
             probe.over(Some(&ended));
         }
         let failure = match ended {
@@ -221,15 +219,22 @@ impl Attempt {
         self.core.end(&self.run, failure);
     }
 
-    async fn before<'a>(&self, call: impl FnOnce() -> Call<'a>) {
-        if let Some(probe) = &self.probe {
-            probe.before(call()).await;
+    fn is_watched(&self) -> bool {
+        !self.probes.is_empty()
+    }
+
+    async fn before<'a>(&'a self, call: impl Fn() -> Call<'a>) {
+        // All of them hear of it before any of them holds it.
+        let holds: Vec<_> = self.probes.iter().map(|probe| probe.before(self, call())).collect();
+        for hold in holds {
+            hold.await;
         }
     }
 
     fn after(&self, call: Option<Call<'_>>, reply: Reply<'_>) {
-        if let (Some(probe), Some(call)) = (&self.probe, call) {
-            probe.after(call, reply);
+        let Some(call) = call else { return };
+        for probe in &self.probes {
+            probe.after(self, call.clone(), reply.clone());
         }
     }
 
@@ -253,7 +258,7 @@ fn written(answer: &Result<Version, SubmitError>) -> Reply<'_> {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        if let Some(probe) = self.probe.take() {
+        for probe in std::mem::take(&mut self.probes) {
             probe.over(None);
         }
         self.core.end(

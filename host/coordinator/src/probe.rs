@@ -5,7 +5,7 @@
 //! kernel said.
 
 use crate::error::SubmitError;
-use crate::executor::{Ended, Snapshot};
+use crate::executor::{Attempt, Ended, Snapshot};
 use interlock_kernel::Version;
 use interlock_kernel::command::Change;
 use interlock_kernel::ids::Name;
@@ -40,10 +40,10 @@ pub enum Reply<'a> {
 /// Looks on.
 pub trait Probe: Send + Sync + 'static {
     /// An attempt is about to ask. It asks once this completes; time until then is the step's own.
-    fn before<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, ()>;
+    fn before<'a>(&'a self, attempt: &'a Attempt, call: Call<'a>) -> BoxFuture<'a, ()>;
 
     /// It was answered.
-    fn after(&self, call: Call<'_>, reply: Reply<'_>);
+    fn after(&self, attempt: &Attempt, call: Call<'_>, reply: Reply<'_>);
 
     /// It is over: it came to its end, or its executor gave it up (`None`).
     fn over(&self, ended: Option<&Ended>);

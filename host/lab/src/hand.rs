@@ -23,7 +23,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    fn of(call: &Call<'_>) -> Self {
+    pub(crate) fn of(call: &Call<'_>) -> Self {
         match call {
             Call::Save(change) => Self::Save((*change).clone()),
             Call::Transition(to, change) => Self::Transition((*to).clone(), (*change).clone()),
@@ -50,6 +50,17 @@ pub enum Told {
     Holds(bool),
     /// Refused, or the store could not say.
     Refused(SubmitError),
+}
+
+impl Told {
+    pub(crate) fn of(reply: Reply<'_>) -> Self {
+        match reply {
+            Reply::Written(version) => Self::Written(version),
+            Reply::Read(snapshot) => Self::Read(Box::new(snapshot.clone())),
+            Reply::Holds(holds) => Self::Holds(holds),
+            Reply::Refused(error) => Self::Refused(error.clone()),
+        }
+    }
 }
 
 /// An attempt that is about to ask.
@@ -238,7 +249,7 @@ impl Grip {
 }
 
 impl Probe for Grip {
-    fn before<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, ()> {
+    fn before<'a>(&'a self, _attempt: &'a Attempt, call: Call<'a>) -> BoxFuture<'a, ()> {
         let (go, gone) = oneshot::channel();
         self.with(|slot, _| {
             slot.calls += 1;
@@ -253,20 +264,14 @@ impl Probe for Grip {
         })
     }
 
-    fn after(&self, call: Call<'_>, reply: Reply<'_>) {
+    fn after(&self, _attempt: &Attempt, call: Call<'_>, reply: Reply<'_>) {
         self.with(|slot, seen| {
-            let told = match reply {
-                Reply::Written(version) => {
-                    slot.claim.read = version;
-                    Told::Written(version)
-                }
-                Reply::Read(snapshot) => {
-                    slot.claim.read = snapshot.version;
-                    Told::Read(Box::new(snapshot.clone()))
-                }
-                Reply::Holds(holds) => Told::Holds(holds),
-                Reply::Refused(error) => Told::Refused(error.clone()),
-            };
+            let told = Told::of(reply);
+            match &told {
+                Told::Written(version) => slot.claim.read = *version,
+                Told::Read(snapshot) => slot.claim.read = snapshot.version,
+                Told::Holds(_) | Told::Refused(_) => {}
+            }
             let held = Box::new(held(self.place, slot, Asked::of(&call)));
             slot.doing = Doing::Computing;
             seen.push(Seen::Told { held, told });

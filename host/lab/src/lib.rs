@@ -8,6 +8,7 @@
 //!
 //! Read next: `lab.rs` for what can be done, `hand.rs` for how attempts are held.
 
+pub mod explore;
 mod hand;
 mod lab;
 

@@ -3,5 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by stopping")]
 
+mod explore;
 mod lab;
 mod world;

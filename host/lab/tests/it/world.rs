@@ -1,6 +1,6 @@
 //! A machine of two steps and a timer, and steps as functions.
 
-use interlock_coordinator::{Attempt, Ended, Executor, SubmitError};
+use interlock_coordinator::{Attempt, Closed, Ended, Executor, SubmitError};
 use interlock_kernel::command::{Change, Create, OnExisting, Outcome, Verb};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{EntityId, Principal};
@@ -47,7 +47,12 @@ pub(crate) struct Steps;
 impl Executor for Steps {
     fn start(&self, attempt: Attempt) {
         tokio::spawn(async move {
-            let done = step(&attempt).await;
+            let gate = attempt.gate();
+            let done = tokio::select! {
+                biased;
+                closed = gate.closed() => return attempt.finish(stopped(&closed)),
+                done = step(&attempt) => done,
+            };
             attempt.finish(match done {
                 Ok(()) => Ended::Returned,
                 Err(error) => Ended::Failed(Failure {
@@ -59,6 +64,12 @@ impl Executor for Steps {
             });
         });
     }
+}
+
+/// What a runtime says of a step that it stopped.
+fn stopped(closed: &Closed) -> Ended {
+    let (code, reason) = (closed.why.to_owned(), closed.text.to_string());
+    Ended::Failed(Failure { permanent: false, code, reason, retry_after_ms: None })
 }
 
 async fn step(attempt: &Attempt) -> Result<(), SubmitError> {
@@ -84,7 +95,11 @@ pub(crate) fn id() -> EntityId {
 
 /// A lab with the machine deployed and `job/a` at rest.
 pub(crate) fn lab() -> Lab {
-    let mut lab = Lab::new(Arc::new(Steps)).unwrap();
+    lab_with(Arc::new(Steps))
+}
+
+pub(crate) fn lab_with(executor: Arc<dyn Executor>) -> Lab {
+    let mut lab = Lab::new(executor).unwrap();
     let report = interlock_manifest::parse("machine.toml", JOB);
     let manifest = report.manifest.unwrap_or_else(|| panic!("{:?}", report.problems));
     lab.deploy(&manifest, JOB, Some(interlock_kernel::doc::Digest::of(&[b"steps"]))).unwrap();

@@ -1,0 +1,311 @@
+//! One host in the middle of a search: what can happen to it, and where it stands.
+
+use super::choice::Choice;
+use super::recall::Recall;
+use super::{Act, Plan};
+use crate::hand::{Asked, Held, Seen, Told};
+use crate::lab::{Fault, Lab, LabError};
+use interlock_coordinator::{Awaited, Coming, EntityView, SubmitError};
+use interlock_kernel::command::{Outcome, Verb};
+use interlock_kernel::doc::Digest;
+use interlock_kernel::ids::Principal;
+use interlock_kernel::record::AnswerKind;
+use interlock_kernel::view::Start;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// A lab and what was done to it so far.
+pub(super) struct World<'p> {
+    plan: &'p Plan,
+    pub(super) lab: Lab,
+    /// Acts that have arrived, and the last answer to each.
+    pub(super) arrived: Vec<Option<Result<Outcome, SubmitError>>>,
+    /// What each attempt that is not over has seen so far, as one digest.
+    locals: BTreeMap<usize, Digest>,
+    /// What happened since it was last asked for.
+    pub(super) seen: Vec<Seen>,
+}
+
+impl<'p> World<'p> {
+    /// A new host, brought to where these choices lead; those that cannot be taken are left out.
+    pub(super) fn reach(plan: &'p Plan, recall: &Recall, path: &[Choice]) -> Result<Self, LabError> {
+        loop {
+            let mut world = Self::new(plan, recall)?;
+            for choice in path {
+                world.take(*choice)?;
+            }
+            if !recall.missed() {
+                return Ok(world);
+            }
+        }
+    }
+
+    pub(super) fn new(plan: &'p Plan, recall: &Recall) -> Result<Self, LabError> {
+        let lab = (plan.begin)(Arc::new(recall.clone()))?;
+        let mut world =
+            Self { plan, lab, arrived: vec![None; plan.acts.len()], locals: BTreeMap::new(), seen: Vec::new() };
+        world.look();
+        Ok(world)
+    }
+
+    /// Everything that can happen now, cheapest explanation first; faults only if `faults` are left.
+    pub(super) fn enabled(&self, coming: &[Coming], faults: bool) -> Vec<Choice> {
+        let held = self.held();
+        let mut choices: Vec<_> = held.iter().map(|(entity, nth, _)| Choice::Go(*entity, *nth)).collect();
+        // Three of a client's acts may overtake one another: as many as are under way at a time.
+        let first = self.arrived.iter().position(Option::is_none).unwrap_or(self.arrived.len());
+        let window = first..self.arrived.len().min(first.saturating_add(super::TOGETHER_MAX));
+        choices.extend(window.filter(|act| self.arrived.get(*act).is_some_and(Option::is_none)).map(Choice::Act));
+        if !coming.is_empty() && (faults || !Self::is_fault(Choice::Tick, coming)) {
+            choices.push(Choice::Tick);
+        }
+        if !faults {
+            return choices;
+        }
+        let again = self.arrived.iter().enumerate().filter(|(act, answer)| {
+            answer.is_some() && self.plan.acts.get(*act).is_some_and(|act| matches!(act.verb, Verb::Deliver { .. }))
+        });
+        choices.extend(again.map(|(act, _)| Choice::Again(act)));
+        for (entity, nth, held) in &held {
+            if held.asked.is_write() {
+                choices.push(Choice::Unavailable(*entity, *nth));
+                choices.push(Choice::AnswerLost(*entity, *nth));
+                choices.push(Choice::WriteLost(*entity, *nth));
+            }
+        }
+        if !held.is_empty() || !coming.is_empty() {
+            choices.push(Choice::Crash);
+        }
+        if coming.iter().any(|coming| matches!(coming.what, Awaited::Timer(_))) {
+            choices.push(Choice::Down);
+        }
+        choices
+    }
+
+    /// Whether a choice is something that goes wrong.
+    pub(super) fn is_fault(choice: Choice, coming: &[Coming]) -> bool {
+        match choice {
+            Choice::Go(..) | Choice::Act(_) => false,
+            // A step that is slower than its own deadline.
+            Choice::Tick => matches!(coming.first(), Some(Coming { what: Awaited::AttemptDeadline(_), .. })),
+            _ => true,
+        }
+    }
+
+    /// Held calls by entity and number.
+    fn held(&self) -> Vec<(usize, usize, Held)> {
+        let mut counts = BTreeMap::new();
+        let mut held = Vec::new();
+        for call in self.lab.held() {
+            if let Some(entity) = self.plan.entities.iter().position(|entity| *entity == call.entity) {
+                let nth = counts.entry(entity).or_insert(0_usize);
+                held.push((entity, *nth, call));
+                *nth = nth.saturating_add(1);
+            }
+        }
+        held.sort_by_key(|(entity, nth, _)| (*entity, *nth));
+        held
+    }
+
+    fn place(&self, entity: usize, nth: usize) -> Option<usize> {
+        self.held().into_iter().find(|held| (held.0, held.1) == (entity, nth)).map(|held| held.2.place)
+    }
+
+    /// Takes a choice; false, and nothing happened, if it cannot be taken now.
+    pub(super) fn take(&mut self, choice: Choice) -> Result<bool, LabError> {
+        let taken = match choice {
+            Choice::Go(entity, nth) => match self.place(entity, nth) {
+                Some(place) => self.lab.let_go(place).map(|()| true),
+                None => Ok(false),
+            },
+            Choice::Unavailable(entity, nth) => self.fault(entity, nth, Fault::Unavailable),
+            Choice::AnswerLost(entity, nth) => self.fault(entity, nth, Fault::Unknown { kept: true }),
+            Choice::WriteLost(entity, nth) => self.fault(entity, nth, Fault::Unknown { kept: false }),
+            Choice::Act(act) if self.arrived.get(act).is_some_and(Option::is_none) => Ok(self.arrive(act)),
+            Choice::Again(act) if self.arrived.get(act).is_some_and(Option::is_some) => Ok(self.arrive(act)),
+            Choice::Act(_) | Choice::Again(_) => Ok(false),
+            Choice::Tick => self.lab.tick().map(|next| next.is_some()),
+            Choice::Crash => {
+                self.lab.kill();
+                self.lab.boot().map(|()| true)
+            }
+            Choice::Down => self.down(),
+        }?;
+        self.look();
+        Ok(taken)
+    }
+
+    fn fault(&mut self, entity: usize, nth: usize, fault: Fault) -> Result<bool, LabError> {
+        match self.place(entity, nth) {
+            Some(place) => self.lab.fault(place, fault).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn arrive(&mut self, act: usize) -> bool {
+        let Some(Act { verb, .. }) = self.plan.acts.get(act) else { return false };
+        let answer = self.lab.submit(Principal::local(), verb.clone());
+        if let Some(slot) = self.arrived.get_mut(act) {
+            *slot = Some(answer);
+        }
+        true
+    }
+
+    fn down(&mut self) -> Result<bool, LabError> {
+        let timers = self.lab.coming()?;
+        let Some(timer) = timers.into_iter().find(|next| matches!(next.what, Awaited::Timer(_))) else {
+            return Ok(false);
+        };
+        self.lab.kill();
+        self.lab.advance(timer.in_ms.max(1), &mut |_| crate::lab::Turn::Wait)?;
+        self.lab.boot().map(|()| true)
+    }
+
+    /// Takes in what attempts did.
+    fn look(&mut self) {
+        for seen in self.lab.take_seen() {
+            match &seen {
+                Seen::Began { place, start } => {
+                    self.locals.insert(*place, Digest::of(&[began(start).as_bytes()]));
+                }
+                Seen::Told { held, told } => {
+                    let before = self.locals.get(&held.place).map_or([0; 32], |digest| digest.0);
+                    self.locals.insert(held.place, Digest::of(&[&before, self::told(told).as_bytes()]));
+                }
+                Seen::Over { place, .. } => {
+                    self.locals.remove(place);
+                }
+            }
+            self.seen.push(seen);
+        }
+        if self.lab.held().is_empty() && self.lab.hung().is_empty() {
+            // Also those of a host that was killed: places begin anew with each.
+            self.locals.clear();
+        }
+    }
+
+    /// The entities as they stand.
+    pub(super) fn views(&self) -> Result<Vec<Option<EntityView>>, LabError> {
+        let ids = self.plan.entities.clone();
+        let views = self.lab.read(|host| async move {
+            let mut views = Vec::new();
+            for id in &ids {
+                views.push(host.entity(id).await?);
+            }
+            Ok(views)
+        });
+        Ok(views?)
+    }
+
+    /// Names what can follow from here: two worlds with the same key have the same futures. Numbers that
+    /// only grow (versions, tokens, executions) and moments are left out; what is left of each wait is in.
+    pub(super) fn key(&self, views: &[Option<EntityView>], coming: &[Coming]) -> Result<Digest, LabError> {
+        let mut text = String::new();
+        let now = self.lab.wall_ms();
+        for view in views {
+            match view {
+                Some(view) => stands(&mut text, view, now),
+                None => text.push_str("none;"),
+            }
+        }
+        for (act, answer) in self.plan.acts.iter().zip(&self.arrived) {
+            let _ = write!(text, "|{}", answer.is_some());
+            if let Verb::Deliver { entity, event } = &act.verb {
+                let (entity, id) = (entity.clone(), event.id.clone());
+                let known = self.lab.read(|host| async move { host.answer(&entity, &id).await })?;
+                let _ = write!(text, "{:?}", known.map(|known| known.answer.kind));
+            }
+        }
+        for next in coming {
+            let _ = write!(text, "|{} {} {:?}", next.in_ms, next.entity, next.what);
+        }
+        for (entity, nth, held) in self.held() {
+            let local = self.locals.get(&held.place).map(|digest| digest.0);
+            let _ = write!(text, "|{entity} {nth} {} {} {local:?}", held.nth, asked(&held.asked));
+        }
+        Ok(Digest::of(&[text.as_bytes()]))
+    }
+
+    /// Whether an answer says that an event was taken or is to be.
+    pub(super) fn was_taken(answer: &Result<Outcome, SubmitError>) -> bool {
+        matches!(answer, Ok(Outcome::Answered { answer, .. }) if answer.kind != AnswerKind::Refused)
+    }
+}
+
+fn stands(text: &mut String, view: &EntityView, wall_ms: i64) {
+    let head = &view.head;
+    let behind = head.generation.saturating_sub(head.observed);
+    let _ = write!(text, "{} r{} behind {behind} {:?}", head.state, head.revision, head.cause.kind);
+    let _ = write!(text, " {} {:?}", head.cause.name, head.cause.id);
+    if let Some(lock) = &head.lock {
+        let _ = write!(
+            text,
+            " lock {} {} {} {} {} {} {:?}",
+            lock.started_by,
+            lock.chain,
+            lock.saves,
+            lock.attempts,
+            lock.failed,
+            lock.lost,
+            lock.attempt.map(|open| open.ordinal)
+        );
+        for until in [lock.retry, lock.limit].into_iter().flatten() {
+            let _ = write!(text, " until {}", until.0.saturating_sub(view.store_ms));
+        }
+    }
+    for timer in &head.timers {
+        let _ = write!(text, " timer {} {}", timer.name, timer.due.0.saturating_sub(wall_ms));
+    }
+    if let Some(deadline) = head.deadline {
+        let _ = write!(text, " deadline {}", deadline.0.saturating_sub(view.store_ms));
+    }
+    let _ = write!(text, " park {:?}", head.park.as_ref().map(|park| &park.code));
+    let _ = write!(text, " last {:?}", head.last.as_ref().map(|last| (last.succeeded, last.state.as_str())));
+    for queued in &view.inbox {
+        let _ = write!(text, " inbox {} {:?}", queued.name, queued.payload.as_ref().map(|doc| doc.text()));
+    }
+    let documents = [&view.documents.desired, &view.documents.data, &view.documents.outputs];
+    for document in documents {
+        let _ = write!(text, " {:?}", document.as_ref().map(|doc| doc.text()));
+    }
+    for condition in &view.conditions {
+        let _ = write!(text, " {} {} {}", condition.kind, condition.status, condition.reason);
+    }
+    text.push(';');
+}
+
+fn began(start: &Start) -> String {
+    let documents = [&start.documents.desired, &start.documents.data, &start.documents.outputs, &start.payload];
+    let documents = documents.map(|document| document.as_ref().map(|doc| doc.text().to_owned()));
+    format!(
+        "{} {} {} {:?} {} {:?} {documents:?}",
+        start.claim.execution.entity,
+        start.step,
+        start.claim.attempt,
+        start.cause.kind,
+        start.cause.name,
+        start.cause.id
+    )
+}
+
+fn asked(asked: &Asked) -> String {
+    match asked {
+        Asked::Save(change) => format!("save {:?} {:?} {:?}", change.data, change.outputs, change.set),
+        Asked::Transition(to, change) => format!("to {to} {:?} {:?} {:?}", change.data, change.outputs, change.set),
+        Asked::Reload => "reload".to_owned(),
+        Asked::StillHolds => "still-holds".to_owned(),
+    }
+}
+
+fn told(told: &Told) -> String {
+    match told {
+        Told::Written(_) => "written".to_owned(),
+        Told::Read(snapshot) => format!("read {} {:?}", snapshot.state, snapshot.documents),
+        Told::Holds(holds) => format!("holds {holds}"),
+        Told::Refused(error) => match error.rejection() {
+            Some(no) => format!("refused {} {}", no.code, no.subject),
+            None => "no answer".to_owned(),
+        },
+    }
+}
