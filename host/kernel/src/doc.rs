@@ -240,7 +240,7 @@ impl std::str::FromStr for Digest {
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = || format!("expected 64 hexadecimal digits, got {text:?}");
         let mut bytes = [0; 32];
-        if text.len() != 64 || !text.is_ascii() {
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(bad());
         }
         for (index, byte) in bytes.iter_mut().enumerate() {

@@ -458,26 +458,18 @@ fn integer(number: &Number) -> Option<i128> {
 fn numbers(a: &Number, b: &Number) -> Option<Ordering> {
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
-        (Some(a), None) => b.as_f64().and_then(|b| integer_with_float(a, b)),
-        (None, Some(b)) => a.as_f64().and_then(|a| integer_with_float(b, a)).map(Ordering::reverse),
+        (Some(a), None) => b.as_f64().map(|b| integer_with_float(a, b)),
+        (None, Some(b)) => a.as_f64().map(|a| integer_with_float(b, a).reverse()),
         (None, None) => a.as_f64()?.partial_cmp(&b.as_f64()?),
     }
 }
 
-/// Exact: 2^53 + 1 is greater than the float 2^53.
-#[allow(clippy::cast_possible_truncation, reason = "the float is within i128 and has no fraction where it is cast")]
-fn integer_with_float(a: i128, b: f64) -> Option<Ordering> {
-    if b.is_nan() {
-        return None;
-    }
-    if b >= 2f64.powi(64) {
-        return Some(Ordering::Less);
-    }
-    if b <= -(2f64.powi(64)) {
-        return Some(Ordering::Greater);
-    }
+/// Exact: 2^53 + 1 is greater than the float 2^53. JSON has no NaN, and a float beyond i128 becomes its
+/// bound, which is beyond every 64-bit integer.
+#[allow(clippy::cast_possible_truncation, reason = "the float has no fraction where it is cast, or saturates")]
+fn integer_with_float(a: i128, b: f64) -> Ordering {
     let whole = b.floor();
-    Some(a.cmp(&(whole as i128)).then(if b > whole { Ordering::Less } else { Ordering::Equal }))
+    a.cmp(&(whole as i128)).then(if b > whole { Ordering::Less } else { Ordering::Equal })
 }
 
 impl Serialize for Path {

@@ -149,7 +149,6 @@ pub(super) fn sweep(given: &Given<'_>) -> Result<Decision, Stop> {
                     removed = removed.saturating_add(1);
                 }
                 let rest = (end < last).then(|| Expires::History(entity, incarnation, end.saturating_add(1), last));
-                more |= rest.is_some();
                 decision.writes.push((key, rest.map(Record::Expires)));
                 if removed >= SWEEP_MAX {
                     more = true;

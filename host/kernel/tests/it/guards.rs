@@ -81,9 +81,50 @@ fn integers_are_exact_in_64_bits_and_compare_with_floats_by_value() {
         ("data.x in [1, 2.0]", json!({ "x": 2 }), "yes"),
         ("data.x eq {\"n\":[1.0]}", json!({ "x": { "n": [1] } }), "yes"),
         ("data.x lt 1e308", json!({ "x": 1e307 }), "yes"),
+        ("data.x lt 1e308", json!({ "x": u64::MAX }), "yes"),
+        ("data.x gt -1e308", json!({ "x": i64::MIN }), "yes"),
+        ("data.x eq -9223372036854775808.0", json!({ "x": i64::MIN }), "yes"),
     ];
     for (guard, data, expected) in table {
         assert_eq!(check(guard, data.clone()), expected, "{guard} of {data}");
+    }
+}
+
+#[test]
+fn arrays_and_objects_are_equal_part_by_part() {
+    let x = json!({ "x": { "a": [1, 2], "b": { "c": null } } });
+    for (value, expected) in [
+        (r#"{"a":[1,2],"b":{"c":null}}"#, "yes"),
+        (r#"{"a":[1,2.0],"b":{"c":null}}"#, "yes"),
+        (r#"{"a":[1,3],"b":{"c":null}}"#, "no"),
+        (r#"{"a":[2,1],"b":{"c":null}}"#, "no"),
+        (r#"{"a":[1],"b":{"c":null}}"#, "no"),
+        (r#"{"a":[1,2],"b":{"c":0}}"#, "no"),
+        (r#"{"a":[1,2],"b":{"d":null}}"#, "no"),
+        (r#"{"a":[1,2],"b":{"c":null,"d":null}}"#, "no"),
+        (r#"{"a":[1,2]}"#, "no"),
+        ("{}", "no"),
+    ] {
+        assert_eq!(check(&format!("data.x eq {value}"), x.clone()), expected, "{value}");
+    }
+}
+
+#[test]
+fn a_path_starts_at_the_document_it_names() {
+    let documents = ["event", "desired", "data", "outputs", "row"].map(|root| json!({ "is": root }));
+    let [event, desired, data, outputs, row] = &documents;
+    let all = Roots {
+        event: Some(event),
+        desired: Some(desired),
+        data: Some(data),
+        outputs: Some(outputs),
+        row: Some(row),
+        ..Roots::default()
+    };
+    for root in ["event", "desired", "data", "outputs", "row"] {
+        let guard = filter(&format!(r#"{root}.is eq "{root}""#));
+        assert_eq!(guard.judge(&all, &mut 0), Verdict::Holds, "{root}");
+        assert_ne!(guard.judge(&Roots::default(), &mut 0), Verdict::Holds, "{root}");
     }
 }
 
@@ -129,6 +170,13 @@ fn a_failed_guard_says_the_last_comparison_and_what_it_met() {
     assert_eq!(said("data.a eq 7 or data.a eq 8"), "data.a eq 8: 1 and 8");
     assert_eq!(said("data.b eq data.c"), "data.b eq data.c: nothing and nothing");
     assert!(said("data.long eq 1").len() < 400);
+    let data = json!({ "wide": "ü".repeat(200) });
+    let shown = match filter("data.wide eq 1").judge(&Roots { data: Some(&data), ..Roots::default() }, &mut mismatches)
+    {
+        Verdict::Fails { got, .. } => got,
+        Verdict::Holds => panic!(),
+    };
+    assert_eq!(shown, format!("\"{} and 1", "ü".repeat(127)), "cut between characters");
 }
 
 #[test]
@@ -159,6 +207,7 @@ fn paths_reach_into_arrays_and_escaped_names() {
         "data[1",
         "data[-1]",
         "data.x[1]y",
+        "data.x[1]yz",
         r"data.x\",
         "data[99999999999999999999]",
     ] {

@@ -125,8 +125,35 @@ fn names_are_bounded_in_bytes() {
     assert!(event_id(EVENT_ID_BYTES_MAX).is_ok() && event_id(EVENT_ID_BYTES_MAX + 1).is_err());
     let machine = |bytes| text(bytes).parse::<MachineName>();
     assert!(machine(NAME_BYTES_MAX).is_ok() && machine(NAME_BYTES_MAX + 1).is_err());
+    assert!("a-1".parse::<MachineName>().is_ok());
+    let expected = |bad: Result<(), interlock_kernel::ids::BadName>| bad.unwrap_err().expected;
+    assert_eq!(
+        [expected("a@b".parse::<EntityKey>().map(drop)), expected("\t".parse::<EventId>().map(drop))],
+        [
+            "1 to 200 bytes without control characters or ['@']".to_owned(),
+            "1 to 200 bytes without control characters".to_owned()
+        ]
+    );
     let wide = "ü".repeat(KEY_BYTES_MAX / 2);
     assert!(wide.parse::<EntityKey>().is_ok() && format!("{wide}k").parse::<EntityKey>().is_err());
+}
+
+#[test]
+fn a_name_is_offered_only_if_it_is_near() {
+    use interlock_kernel::ids::nearest;
+    let valid = ["resize", "run", "stop"];
+    for (got, near) in [
+        ("rezise", Some("resize")),
+        ("resi", Some("resize")),
+        ("resizeeee", Some("resize")),
+        ("rsi", None),
+        ("r", None),
+        ("ru", Some("run")),
+        ("tops", None),
+        ("nothing", None),
+    ] {
+        assert_eq!(nearest(got, valid), near, "{got}");
+    }
 }
 
 #[test]
@@ -136,6 +163,7 @@ fn a_text_is_bounded_before_it_is_parsed_and_as_it_is_stored() {
     assert_eq!(Doc::parse(&text(DOCUMENT_BYTES_MAX + 1)), Err(BadDoc::Size(DOCUMENT_BYTES_MAX + 1)));
     let spaced = format!("{}1", " ".repeat(DOCUMENT_BYTES_MAX + 10));
     assert_eq!(Doc::parse(&spaced).unwrap().text(), "1", "white space is not stored");
+    assert!(Doc::parse(&format!("{}1", " ".repeat(2 * DOCUMENT_BYTES_MAX - 1))).is_ok());
     assert!(matches!(Doc::parse(&" ".repeat(2 * DOCUMENT_BYTES_MAX + 1)), Err(BadDoc::Size(_))));
     assert!(Doc::parse(deep(DEPTH_MAX).text()).is_ok() && Doc::parse(deep(DEPTH_MAX + 1).text()).is_err());
     assert_eq!(deep(DEPTH_MAX).depth(), DEPTH_MAX);
@@ -166,6 +194,15 @@ fn appending_keeps_the_newest_up_to_its_bound() {
         world.save(&id, Change { set: vec![mutation(&format!("data.log << {number}"))], ..Change::default() }).unwrap();
     }
     assert_eq!(world.data(&id), r#"{"log":[3,4,5],"notes":0,"runs":1}"#);
+}
+
+#[test]
+fn no_bound_of_an_append_is_above_the_hosts() {
+    use interlock_kernel::value::{Operation, Roots};
+    let mut data = json!({ "log": vec![0; APPEND_MAX + 5] });
+    let append = Mutation { operation: Operation::Append { max: 2 * APPEND_MAX }, ..mutation("data.log << 1") };
+    append.apply(&mut data, &Roots::default()).unwrap();
+    assert_eq!(data["log"].as_array().unwrap().len(), APPEND_MAX);
 }
 
 #[test]

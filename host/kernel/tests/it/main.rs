@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by stopping")]
 
 mod audit;
+mod boots;
 mod build;
+mod clocks;
 mod codes;
 mod dedup;
 mod deploy;
@@ -14,12 +16,14 @@ mod flagship;
 mod format;
 mod guards;
 mod interleavings;
+mod ladders;
 mod lifecycle;
 mod limits;
 mod mutations;
 mod retries;
 mod semantics;
 mod show;
+mod theorems;
 mod timers;
 mod twice;
 mod world;

@@ -57,6 +57,7 @@ fn what_each_operation_does() {
         (json!({}), "data.x.y.z remove 0", json!({})),
         (json!({ "x": 1 }), "data.x.y remove 0", json!({ "x": 1 })),
         (json!({ "x": [1] }), "data.x[7] remove 0", json!({ "x": [1] })),
+        (json!({ "x": [1] }), "data.x[1] remove 0", json!({ "x": [1] })),
     ];
     for (data, text, expected) in table {
         assert_eq!(check(data.clone(), text), Ok(expected), "{text} on {data}");

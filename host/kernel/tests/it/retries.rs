@@ -72,6 +72,8 @@ fn jitter_is_within_bounds_deterministic_and_not_the_same_for_all() {
         assert!((plain / 2..=(plain + plain / 2).min(10_000)).contains(wait), "{wait} of {plain}");
     }
     assert_ne!(one[..4], [1_000, 2_000, 4_000, 8_000]);
+    let capped = waits(Retry { first_ms: 64_000, ..spread.clone() }, &failure("slow"));
+    assert!(capped.iter().any(|wait| *wait < 10_000), "what is spread is the capped wait: {capped:?}");
     // Another attempt token, another draw.
     let first_wait = |skip: u64| {
         let (mut world, id) = tries(spread.clone());

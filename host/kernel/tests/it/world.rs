@@ -207,6 +207,7 @@ impl World {
     fn commit(&mut self, decision: Decision) -> Answered {
         let before = self.heads();
         let refused = decision.outcome.is_err();
+        self.check_writes(&decision.writes);
         for (key, record) in &decision.writes {
             self.wrote.insert(key.clone(), record.is_some());
             match record {
@@ -220,6 +221,11 @@ impl World {
                 let (old, new) = (was.version, head.version);
                 assert!(old == new || theorems::version_grows_by_one(old, new), "{entity}: {old} to {new}");
                 assert!(!refused || old == new, "{entity}: refused, and yet changed");
+                let told = was.facts != head.facts;
+                assert!(
+                    !refused || told || decision.writes.is_empty(),
+                    "{entity}: refused without a fact, and written"
+                );
                 let visit = head.visit != was.visit;
                 assert!(!visit || head.visit == head.version, "{entity}: a visit not named by its version");
                 assert!(was.generation <= head.generation && was.observed <= head.observed);
@@ -240,6 +246,18 @@ impl World {
         }
         self.wakes.extend(decision.wake);
         decision.outcome
+    }
+
+    /// A decision puts each key once, and no head that is there already.
+    fn check_writes(&self, writes: &[(Key, Option<Record>)]) {
+        let mut met = BTreeSet::new();
+        for (key, record) in writes {
+            assert!(record.is_none() || met.insert(key), "{key:?} is written twice");
+            if let (Key::Head(_), Some(head)) = (key, record) {
+                assert_ne!(self.records.get(key).unwrap().as_ref(), Some(head), "a head written that did not change");
+            }
+            assert!(!matches!(record, Some(Record::Conditions(none)) if none.is_empty()), "{key:?}: no conditions");
+        }
     }
 
     /// Every theorem, of every entity.
