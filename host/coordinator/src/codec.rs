@@ -45,13 +45,15 @@ const BEHIND: u8 = 0xFF;
 
 /// A key that cannot be read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BadKey(String);
+pub struct BadKey(String);
 
 impl std::fmt::Display for BadKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
+
+impl std::error::Error for BadKey {}
 
 /// The bytes of a key.
 pub(crate) fn encode(key: &Key) -> Vec<u8> {
@@ -80,8 +82,11 @@ pub(crate) fn encode(key: &Key) -> Vec<u8> {
     out.0
 }
 
-/// The key of these bytes.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
+/// The key of these bytes: for whoever looks at a store from below, as a simulator does.
+///
+/// # Errors
+/// [`BadKey`] says what was expected, and where.
+pub fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
     let mut rest = Reader { all: bytes, rest: bytes };
     let key = match rest.byte()? {
         MACHINE => Key::Machine(rest.name()?),

@@ -162,6 +162,7 @@ impl Core {
     pub(crate) async fn within(&self, limit: Duration, wait: impl Future<Output = ()>) {
         let clock = self.store.clock();
         tokio::select! {
+            biased;
             () = wait => {}
             () = clock.sleep_until(clock.monotonic().saturating_add(limit)) => {}
         }
@@ -221,6 +222,7 @@ impl Core {
                 decided => return Some(decided),
             }
             tokio::select! {
+                biased;
                 () = self.stopped() => return None,
                 () = self.pause(pause) => {}
             }

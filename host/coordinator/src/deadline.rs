@@ -29,6 +29,7 @@ pub(crate) async fn watch(core: Arc<Core>) {
         let sooner = core.dispatch().sooner.notified();
         match next {
             Some(next) => tokio::select! {
+                biased;
                 () = core.store().sleep_until_store(next) => {}
                 () = sooner => {}
             },

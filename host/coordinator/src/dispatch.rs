@@ -12,7 +12,7 @@ use interlock_kernel::ids::EntityId;
 use interlock_kernel::time::WallTime;
 use interlock_kernel::view::{Claim, Start};
 use interlock_store::{Stamp, Store};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -77,11 +77,14 @@ struct Table {
     used: usize,
     queue: VecDeque<Waiting>,
     queued: HashSet<u64>,
-    running: HashMap<u64, Arc<Running>>,
+    /// In order of their tokens, so that what is done to all of them is done in the same order every time.
+    running: BTreeMap<u64, Arc<Running>>,
     /// Attempts out of their executor's hands whose end is not decided yet.
     ending: HashSet<u64>,
     /// Something was left to its index entry.
     overflowed: bool,
+    /// What was left to its index entry is being taken in.
+    refilling: bool,
     /// Whoever fills the queue waits for it to become short.
     hungry: bool,
     /// Nothing is started any more.
@@ -232,7 +235,8 @@ impl Dispatch {
 
     /// Whether every attempt of this session that is not here is nowhere.
     pub(crate) fn is_complete(&self) -> bool {
-        !self.lock().overflowed
+        let table = self.lock();
+        !table.overflowed && !table.refilling
     }
 
     pub(crate) fn ending(&self, token: u64) {
@@ -280,7 +284,14 @@ impl Dispatch {
 
     /// Everything left to its index entry so far is about to be taken in.
     pub(crate) fn refilling(&self) {
-        self.lock().overflowed = false;
+        let mut table = self.lock();
+        table.overflowed = false;
+        table.refilling = true;
+    }
+
+    /// It is: what is open and not here from now on is nowhere, unless something was left out again.
+    pub(crate) fn refilled(&self) {
+        self.lock().refilling = false;
     }
 
     /// Has the index of open attempts compared with this table soon.

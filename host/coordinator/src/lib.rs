@@ -68,6 +68,7 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use codec::{BadKey, decode as decode_key};
 pub use coming::{Awaited, Coming};
 pub use coordinator::{Coordinator, Health, OpenError, Options};
 pub use counters::Stats;
@@ -77,6 +78,6 @@ pub use executor::{Attempt, Ended, Executor, Snapshot};
 pub use gate::{Closed, Gate};
 pub use probe::{Call, Probe, Reply};
 pub use supervise::TaskHealth;
-pub use views::{Behind, EntityView, History, Listing, MachineView, PAGE_MAX, Page};
+pub use views::{Behind, EntityView, History, Listing, MachineView, PAGE_MAX, Page, entity_of};
 pub use wait::Settled;
 pub use watch::{Filter, Watch, WatchError, Watched};

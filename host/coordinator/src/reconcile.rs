@@ -14,7 +14,7 @@ use interlock_kernel::record::{Head, Key, Record};
 use interlock_kernel::theorems;
 use interlock_kernel::view::{Stop, View};
 use interlock_store::StoreError;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ struct Suspect {
 }
 
 /// An open attempt of this session that was not here when last looked at.
-type Doubts = HashMap<EntityId, FencingToken>;
+type Doubts = BTreeMap<EntityId, FencingToken>;
 
 /// Compares everything again and again.
 pub(crate) async fn run(core: Arc<Core>) {

@@ -30,11 +30,13 @@ const DOUBT_MS: u64 = 1_000;
 
 /// Begins every orphan again, oldest first; then takes in what did not fit, whenever there is room.
 pub(crate) async fn fill(core: Arc<Core>) {
+    core.dispatch().refilled(); // whatever an earlier life of this task was in the middle of
     orphans(&core).await;
     loop {
         if core.dispatch().wants_refill() {
             core.dispatch().refilling();
             refill(&core).await;
+            core.dispatch().refilled();
         }
         core.dispatch().room.notified().await;
     }
@@ -85,6 +87,7 @@ fn age(view: &TxnView<'_>, entity: &EntityId) -> Result<u64, Stop> {
 async fn recover(core: &Arc<Core>, entity: EntityId) {
     if !core.dispatch().has_room() {
         tokio::select! {
+            biased;
             () = core.dispatch().room.notified() => {}
             () = core.pause(ORPHAN_WAIT_MS) => {}
         }

@@ -88,6 +88,7 @@ pub(crate) async fn due(core: Arc<Core>) {
         let next = agenda.next.unwrap_or(u64::MAX).min(if stuck.left.is_empty() { u64::MAX } else { stuck.until });
         core.alarms().set_due(next);
         tokio::select! {
+            biased;
             () = core.alarms().due_changed.notified() => {}
             () = core.store().sleep_until_store(next) => {}
         }
@@ -137,6 +138,7 @@ async fn sleep_until_wall(core: &Arc<Core>, wall_ms: i64, clocks: &mut Clocks) -
         let left = u64::try_from(wall_ms.saturating_sub(stamp.wall_ms)).unwrap_or(u64::MAX);
         let until = if wall_ms == i64::MAX { u64::MAX } else { stamp.store_ms.saturating_add(left.min(WALL_SLICE_MS)) };
         tokio::select! {
+            biased;
             () = core.alarms().timer_changed.notified() => return false,
             () = core.store().sleep_until_store(until) => {}
         }

@@ -73,6 +73,7 @@ where
             lock(&lived).begun = core.store().clock().monotonic();
             let mut task = core.runtime().spawn(body(core.clone()));
             let ended = tokio::select! {
+                biased;
                 ended = &mut task => ended,
                 () = core.stopped() => {
                     task.abort();
@@ -95,6 +96,7 @@ where
             tracing::error!(task = name, deaths, %error, "a background task panicked and is begun again");
             let pause_ms = PAUSE_MS.saturating_mul(1 << deaths.min(10)).min(PAUSE_MS_MAX);
             tokio::select! {
+                biased;
                 () = core.pause(pause_ms) => {}
                 () = core.stopped() => return,
             }

@@ -224,7 +224,8 @@ fn until(enough: bool) -> ControlFlow<()> {
 }
 
 /// The entity that a record or index entry belongs to.
-pub(crate) fn entity_of(key: Key) -> Option<EntityId> {
+#[must_use]
+pub fn entity_of(key: Key) -> Option<EntityId> {
     match key {
         Key::Head(id)
         | Key::Part(id, _)

@@ -9,7 +9,7 @@ use interlock_kernel::record::{Answer, AnswerKind, Head, Key, Park, Part, Record
 use interlock_kernel::view::{Span, Stop, View};
 use interlock_kernel::{Incarnation, Version};
 use interlock_store::{SCAN_ENTRIES, StoreError};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 #[derive(Default)]
 pub(crate) struct Waiters {
     count: AtomicUsize,
-    waiting: Mutex<HashMap<EntityId, Waiter>>,
+    waiting: Mutex<BTreeMap<EntityId, Waiter>>,
 }
 
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl Waiters {
         self.count.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<EntityId, Waiter>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<EntityId, Waiter>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -148,6 +148,7 @@ pub(crate) async fn settled(
             return Ok(now);
         }
         tokio::select! {
+            biased;
             () = &mut woken => {}
             () = &mut timeout => return Ok(now),
             () = core.stopped() => return Err(StoreError::Closed),
