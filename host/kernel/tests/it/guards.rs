@@ -217,6 +217,20 @@ fn paths_reach_into_arrays_and_escaped_names() {
 }
 
 #[test]
+fn a_path_of_parts_is_written_as_it_is_read() {
+    for text in ["data", r"data.a\.b.\[c][1].d\\e", "event.x", "desired.x[0][1]", "outputs.ü", r"row.\]", "row[7]"] {
+        let read: Path = text.parse().unwrap();
+        let written = Path::new(read.root, read.segments.clone());
+        let again: Path = written.to_string().parse().unwrap();
+        assert_eq!((again.root, &again.segments), (read.root, &read.segments), "{text} as {written}");
+        assert_eq!(again, written);
+    }
+    assert_eq!(Path::new(interlock_kernel::value::Root::Data, Vec::new()).to_string(), "data");
+    let plain: Path = "data.one[2].three".parse().unwrap();
+    assert_eq!(Path::new(plain.root, plain.segments.clone()), plain);
+}
+
+#[test]
 fn sources_are_a_small_grammar() {
     for (text, expected) in [
         ("now", Some("now")),
