@@ -72,7 +72,8 @@ macro_rules! name {
     };
 }
 
-fn excerpt(text: &str) -> String {
+/// The beginning of a text that may be long, and how long it is.
+pub(crate) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(80) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}... ({} bytes)", text.get(..end).unwrap_or_default(), text.len()),
@@ -216,9 +217,16 @@ impl fmt::Display for Principal {
     }
 }
 
+/// The longest text that is compared with valid names, in bytes: no valid name is longer, and the comparison takes
+/// memory for every pair of letters.
+const NEAREST_BYTES_MAX: usize = 128;
+
 /// The valid name nearest to `got`, if one is near enough to be meant.
 #[must_use]
 pub fn nearest<'a>(got: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if got.len() > NEAREST_BYTES_MAX {
+        return None;
+    }
     valid
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(got, name), name))

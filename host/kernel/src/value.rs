@@ -5,7 +5,7 @@
 //! mismatch. 64-bit integers are exact; any float makes a float; overflow and non-finite are refused.
 
 use crate::doc::Doc;
-use crate::ids::nearest;
+use crate::ids::{excerpt, nearest};
 use crate::limits::DEPTH_MAX;
 use crate::rejection::cut_to;
 use crate::time::WallTime;
@@ -70,11 +70,11 @@ impl FromStr for Path {
         let names = Root::ALL.map(|(name, _)| name);
         let root = Root::ALL.iter().find(|(known, _)| *known == name).map(|(_, root)| *root).ok_or_else(|| {
             let hint = nearest(name, names).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-            format!("expected a field path starting with {}, got {text:?}{hint}", names.join(", "))
+            format!("expected a field path starting with {}, got {:?}{hint}", names.join(", "), excerpt(text))
         })?;
         Ok(Self {
             root,
-            segments: segments(rest).map_err(|why| format!("{why} in path {text:?}"))?,
+            segments: segments(rest).map_err(|why| format!("{why} in path {:?}", excerpt(text)))?,
             text: text.to_owned(),
         })
     }
@@ -92,7 +92,9 @@ fn segments(text: &str) -> Result<Vec<Segment>, String> {
             if rest.next() != Some(']') {
                 return Err("expected [index]".to_owned());
             }
-            found.push(Segment::Index(digits.parse().map_err(|_| format!("expected an array index, got {digits:?}"))?));
+            found.push(Segment::Index(
+                digits.parse().map_err(|_| format!("expected an array index, got {:?}", excerpt(&digits)))?,
+            ));
             continue;
         }
         if opening != '.' {
@@ -190,7 +192,7 @@ impl FromStr for Source {
             ("", ..) => Ok(Self::Now(0)),
             (_, Some(span), _) => ms(span).map(Self::Now),
             (_, _, Some(span)) => ms(span).map(|ms| Self::Now(ms.saturating_neg())),
-            (_, None, None) => Err(format!("expected now, now+5m or now-90s, got {text:?}")),
+            (_, None, None) => Err(format!("expected now, now+5m or now-90s, got {:?}", excerpt(text))),
         }
     }
 }
@@ -220,7 +222,7 @@ impl fmt::Display for Value {
 /// # Errors
 /// What was expected and got.
 pub fn parse_ms(text: &str) -> Result<u64, String> {
-    let bad = || format!("expected a duration such as 500ms, 30s, 5m, 2h or 7d, got {text:?}");
+    let bad = || format!("expected a duration such as 500ms, 30s, 5m, 2h or 7d, got {:?}", excerpt(text));
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).ok_or_else(bad)?);
     let scale: u64 = match unit {
         "ms" => 1,
@@ -300,7 +302,7 @@ impl FromStr for Operator {
         let names = Self::ALL.map(|(name, _)| name);
         Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, operator)| *operator).ok_or_else(|| {
             let hint = nearest(text, names).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-            format!("expected one of {}, got {text:?}{hint}", names.join(", "))
+            format!("expected one of {}, got {:?}{hint}", names.join(", "), excerpt(text))
         })
     }
 }

@@ -18,8 +18,6 @@ pub struct Spot<T> {
 
 /// Problems kept of one manifest: more are noise, and each is rendered with its lines.
 const PROBLEMS_MAX: usize = 200;
-/// Longest text that is compared with the valid names, in bytes: no valid name is longer.
-const NEAREST_BYTES_MAX: usize = 128;
 
 /// The problems of one text.
 #[derive(Debug)]
@@ -135,7 +133,7 @@ impl Entry<'_> {
 #[must_use]
 pub fn suggest<'a>(got: &str, valid: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
     let valid: Vec<&str> = valid.into_iter().collect();
-    let near = (got.len() <= NEAREST_BYTES_MAX).then(|| nearest(got, valid.iter().copied())).flatten();
+    let near = nearest(got, valid.iter().copied());
     match (near, valid.as_slice()) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, []) => otherwise.to_owned(),

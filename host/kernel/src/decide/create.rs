@@ -194,11 +194,12 @@ fn first(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Answer, Rejectio
     if let Some(refused) = event::used_before(draft.given, &draft.id, event)? {
         return Ok(Err(refused));
     }
+    let window_ms = event::window_ms(&draft.machine(), event);
     match event::receive(draft, event)? {
         Err(refused) => Ok(Err(refused)),
         Ok(Answer { kind: AnswerKind::Late, rejection: Some(refused), .. }) => Ok(Err(refused)),
         Ok(answer) => {
-            event::remember(draft, event, digest, &answer);
+            event::remember(draft, event, digest, window_ms, &answer);
             Ok(Ok(answer))
         }
     }

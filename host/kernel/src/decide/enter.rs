@@ -77,7 +77,12 @@ pub(super) fn mutate(
     for mutation in set {
         // Each sees what those before it did.
         let seen = Roots { data: Some(&data), outputs: Some(&outputs), ..scope.roots(now) };
-        let resolved = seen.value(&mutation.value).map(|value| Value::Json(Doc::new(value)));
+        let resolved = seen.value(&mutation.value).map(Doc::new);
+        // Bounded here too: a document that is put into itself doubles, and sixty-four times that is more than any memory.
+        if let Some(refused) = resolved.as_ref().and_then(|doc| oversize(&mutation.field.to_string(), doc)) {
+            return Err(refused);
+        }
+        let resolved = resolved.map(Value::Json);
         let mutation = Mutation { value: resolved.unwrap_or_else(|| mutation.value.clone()), ..mutation.clone() };
         let target = if mutation.field.root == Root::Outputs { &mut outputs } else { &mut data };
         mutation

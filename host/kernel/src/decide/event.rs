@@ -6,7 +6,7 @@ use super::{no_entity, no_machine};
 use crate::command::Outcome;
 use crate::doc::{Digest, Doc};
 use crate::ids::{EntityId, EventId, Name, nearest};
-use crate::limits::{BUSY_RETRY_MS, INBOX_MAX};
+use crate::limits::{BUSY_RETRY_MS, DEDUP_MS_DEFAULT, INBOX_MAX};
 use crate::machine::{DESIRED_CHANGED, Machine, OnBusy, StateKind};
 use crate::record::{
     Answer, AnswerKind, Cause, CauseKind, Dedup, Expect, Expires, FactKind, Key, Queued, Record, What,
@@ -33,29 +33,33 @@ pub(super) fn deliver(given: &Given<'_>, entity: &EntityId, event: &Event) -> Re
     let Some(revision) = revision else {
         return Ok(Decision::refused(no_machine(&entity.machine)));
     };
+    let digest = digest(&event.name, event.payload.as_ref());
+    let known = match given.view.get(&Key::Dedup(entity.clone(), event.id.clone()))? {
+        Some(Record::Dedup(known)) if known.remembers(given.now.store) => Some(known),
+        _ => None,
+    };
+    // An answer stands, also where today's revision would not take the event any more.
+    if let Some(known) = known.as_ref().filter(|known| known.digest == digest && draft.is_some()) {
+        let answer = Box::new(known.answer.clone());
+        return Ok(Decision::plain(Outcome::Answered { answer, replayed: true }));
+    }
     if let Some(refused) = malformed(given, &revision.machine, revision.number, event) {
         return Ok(Decision::refused(refused));
     }
     let Some(mut draft) = draft else {
         return Ok(Decision::refused(no_entity(entity)));
     };
-    let digest = digest(&event.name, event.payload.as_ref());
-    let key = Key::Dedup(entity.clone(), event.id.clone());
-    if let Some(Record::Dedup(known)) = given.view.get(&key)?
-        && known.remembers(given.now.store)
-    {
-        if known.digest != digest {
-            return Ok(Decision::refused(id_reused(entity, &event.id)));
-        }
-        return Ok(Decision::plain(Outcome::Answered { answer: Box::new(known.answer), replayed: true }));
+    if known.is_some() {
+        return Ok(Decision::refused(id_reused(entity, &event.id)));
     }
+    let window_ms = window_ms(&draft.machine(), event);
     let judged = receive(&mut draft, event)?;
     let answer = match judged {
         Ok(answer) => answer,
         Err(refused) => return draft.refuse(refused),
     };
     // Nothing refuses below this line: the answer is remembered, a late one too.
-    remember(&mut draft, event, digest, &answer);
+    remember(&mut draft, event, digest, window_ms, &answer);
     draft.finish(Outcome::Answered { answer: Box::new(answer), replayed: false })
 }
 
@@ -285,11 +289,13 @@ fn enqueue(draft: &mut Draft<'_>, event: &Event) -> Answer {
     answer(draft, AnswerKind::Queued, &event.id, None, None)
 }
 
-pub(super) fn remember(draft: &mut Draft<'_>, event: &Event, digest: Digest, answer: &Answer) {
-    let machine = draft.machine();
-    let Some(window_ms) = machine.events.get(&event.name).map(|spec| spec.dedup_ms) else {
-        return;
-    };
+/// How long an event's answer is remembered, by the revision that takes it: the one that is entered by it may not
+/// know the event any more.
+pub(super) fn window_ms(machine: &Machine, event: &Event) -> u64 {
+    machine.events.get(&event.name).map_or(DEDUP_MS_DEFAULT, |spec| spec.dedup_ms)
+}
+
+pub(super) fn remember(draft: &mut Draft<'_>, event: &Event, digest: Digest, window_ms: u64, answer: &Answer) {
     let until = draft.now().store.plus(window_ms);
     let expiry = draft.expiry(until);
     let dedup = Dedup { digest, answer: answer.clone(), window_ms, until };

@@ -1,6 +1,6 @@
 //! Revisions: numbered, immutable, adopted by entities between attempts where everything goes on.
 
-use crate::build::{Mc, doc, event, machine, name, rest, step, to, wait};
+use crate::build::{Mc, doc, event, event_of, machine, name, rest, step, to, wait};
 use crate::semantics::{job, working};
 use crate::world::World;
 use interlock_kernel::command::{Change, Outcome, Verb};
@@ -267,4 +267,39 @@ fn a_pending_timer_must_be_known_to_the_new_revision_also_as_it_fires() {
     world.fire(&id, "bell");
     let head = world.head(&id);
     assert_eq!((head.state.as_str(), head.revision), ("working", 2));
+}
+
+#[test]
+fn an_answer_stands_under_a_revision_that_would_not_take_the_event_any_more() {
+    let (mut world, id) = at_rest();
+    let first = world.send(&id, "note", "n1");
+    world.deploy(changed(|machine| {
+        machine.events.remove(&name("note"));
+        machine.states.values_mut().for_each(|state| drop(state.on.remove(&name("note"))));
+    }));
+    assert_eq!(world.deliver(&id, event("note", "n2")).unwrap_err().code, Code::Invalid);
+    let records = world.records.clone();
+    assert_eq!(world.send(&id, "note", "n1"), first);
+    assert!(world.records == records);
+    // Another event under the same id is judged as any other.
+    assert_eq!(world.deliver(&id, event_of("note", "n1", "7")).unwrap_err().code, Code::Invalid);
+    assert_eq!(world.deliver(&id, event("run", "n1")).unwrap_err().code, Code::IdReused);
+}
+
+#[test]
+fn an_event_that_enters_a_revision_without_it_is_remembered_all_the_same() {
+    let (mut world, id) = working();
+    let known = world.machine(&id, 1).events[&name("stop")].dedup_ms;
+    world.deploy(changed(|machine| {
+        machine.events.remove(&name("stop"));
+        machine.states.values_mut().for_each(|state| drop(state.on.remove(&name("stop"))));
+    }));
+    let first = world.send(&id, "stop", "e1");
+    assert_eq!((revision(&world, &id), world.dedup(&id, "e1").unwrap().window_ms), (2, known));
+    assert_eq!(world.send(&id, "stop", "e1"), first);
+    // A revision that brings it back does not take it a second time.
+    world.ok(Verb::Rollback { machine: id.machine.clone(), to: 1 });
+    let version = world.head(&id).version;
+    assert_eq!(world.send(&id, "stop", "e1"), first);
+    assert_eq!(world.head(&id).version, version);
 }

@@ -98,3 +98,14 @@ fn bytes_that_are_not_the_record_are_refused_by_name() {
         }
     }
 }
+
+#[test]
+fn a_stored_document_has_its_canonical_text_whatever_its_bytes_hold() {
+    let key = Key::Part(entity("resource/gpu-7"), Part::Data);
+    let text = r#"{"b": 1, "a": 1e2, "a": [ 2 ]}"#;
+    let bytes = [&[5, RECORD_VERSION, u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    let read = Record::decode(&key, &bytes).unwrap();
+    assert_eq!(read, Record::Doc(doc(text)));
+    let Record::Doc(read) = read else { panic!("{read:?}") };
+    assert_eq!((read.text(), read.digest()), (r#"{"a":[2],"b":1}"#, doc(text).digest()));
+}

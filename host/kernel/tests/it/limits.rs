@@ -5,10 +5,10 @@ use crate::semantics::{idle, working};
 use crate::world::{Answered, World};
 use interlock_kernel::command::{Change, Create, Outcome, Verb};
 use interlock_kernel::doc::{BadDoc, Doc};
-use interlock_kernel::ids::{EntityKey, EventId, MachineName};
+use interlock_kernel::ids::{EntityKey, EventId, MachineName, nearest};
 use interlock_kernel::limits::*;
 use interlock_kernel::rejection::Code;
-use interlock_kernel::value::{Mutation, Path};
+use interlock_kernel::value::{Mutation, Operator, Path, Source, parse_ms};
 use interlock_kernel::view::Event;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -185,6 +185,43 @@ fn a_document_that_a_step_nests_into_itself_stays_readable() {
     assert_eq!(refused.code, Code::Limit);
     world.unchecked = false;
     world.save(&id, Change::default()).unwrap();
+}
+
+/// A document that is put into itself doubles: the change is refused at the field where that passes a bound, not when
+/// all of it is done.
+#[test]
+fn a_change_that_puts_a_document_into_itself_is_refused_where_it_passes_a_bound() {
+    let large = Some(of_bytes(DOCUMENT_BYTES_MAX / 2)).map(|text| Doc::new(json!({ "x": text.value() })));
+    let way = format!("data{}", ".a".repeat(DEPTH_MAX - 1));
+    let deeper = format!("{way} = data");
+    for (data, set, subject) in [
+        (large.clone(), ["data.a = data", "data.b = data", "data.c = data"], "data.b"),
+        (large, ["data.all << data", "data.more << data", "data.more << 1"], "data.more"),
+        (Some(doc("{}")), [&deeper, &deeper, &deeper], way.as_str()),
+    ] {
+        let set = set.map(mutation).to_vec();
+        let refused = saved(Change { data, set, ..Change::default() }).unwrap_err();
+        assert_eq!((refused.code, refused.subject.as_str()), (Code::Limit, subject), "{refused}");
+    }
+}
+
+#[test]
+fn a_long_text_is_neither_compared_with_names_nor_repeated_whole() {
+    let long = "data_".repeat(1_000);
+    for said in [
+        long.parse::<Path>().unwrap_err(),
+        long.parse::<Source>().unwrap_err(),
+        long.parse::<Operator>().unwrap_err(),
+        format!("data.{long}[").parse::<Path>().unwrap_err(),
+        format!("data[{}]", "9".repeat(1_000)).parse::<Path>().unwrap_err(),
+        parse_ms(&long).unwrap_err(),
+    ] {
+        assert!(said.len() < 600, "{} bytes: {said}", said.len());
+    }
+    assert_eq!(nearest("dta", ["data"]), Some("data"));
+    let as_long = |bytes: usize| "a".repeat(bytes);
+    assert_eq!(nearest(&as_long(128), [as_long(127).as_str()]).map(str::len), Some(127));
+    assert_eq!(nearest(&as_long(129), [as_long(128).as_str()]), None);
 }
 
 #[test]
