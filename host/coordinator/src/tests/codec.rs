@@ -198,3 +198,27 @@ fn what_is_no_key_is_refused_and_not_guessed() {
     long.push(0);
     assert!(decode(&long).is_err());
 }
+
+#[test]
+fn changed_bytes_are_another_key_or_none() {
+    let (sessions, incarnations) = run(minted());
+    let mut draw = Draw(99);
+    let mut keys = 0;
+    for _ in 0..50_000 {
+        let mut bytes = encode(&draw.key(&sessions, &incarnations));
+        for _ in 0..=draw.below(3) {
+            let at = draw.below(bytes.len() as u64) as usize;
+            match draw.below(4) {
+                0 => bytes[at] ^= 1 << draw.below(8),
+                1 => bytes.insert(at, draw.below(256) as u8),
+                2 if bytes.len() > 1 => drop(bytes.remove(at)),
+                _ => bytes.truncate(at + 1),
+            }
+        }
+        if let Ok(key) = decode(&bytes) {
+            assert_eq!(encode(&key), bytes, "{key:?} is written in two ways");
+            keys += 1;
+        }
+    }
+    assert!((1_000..50_000).contains(&keys), "{keys} of 50,000 still are keys");
+}

@@ -1,0 +1,182 @@
+//! Stored records: what comes back is what was written; bytes that are no record are refused, and what they decode
+//! to keeps to the rules of its own constructors.
+//!
+//! An input is a letter, which says where the record stands, and the record's bytes. Records of every kind are made
+//! by playing the scripts of `decide`, since only the kernel mints the numbers in them.
+
+use super::{decide, holds};
+use crate::target::{Broken, Seen, Target};
+use interlock_kernel::doc::Doc;
+use interlock_kernel::machine::{FailurePath, Machine, Move};
+use interlock_kernel::record::{Answer, Entry, Key, Part, Record, What};
+use interlock_kernel::rejection::Rejection;
+use interlock_kernel::time::{StoreTime, WallTime};
+use interlock_kernel::value::{Mutation, Value};
+use interlock_kernel::{Incarnation, SessionId};
+
+/// See the module.
+pub(crate) struct Records;
+
+/// The letter of a kind of record.
+fn letter(key: &Key) -> u8 {
+    match key {
+        Key::Machine(_) => b'M',
+        Key::Revision(..) => b'R',
+        Key::Head(_) => b'H',
+        Key::Part(_, Part::Conditions) => b'C',
+        Key::Part(..) => b'D',
+        Key::Inbox(..) => b'I',
+        Key::History(..) => b'E',
+        Key::Dedup(..) => b'U',
+        Key::Due(..) => b'1',
+        Key::Timer(..) => b'2',
+        Key::Open(..) => b'3',
+        Key::Session(_) => b'S',
+        Key::Expiry(..) => b'X',
+        Key::Secret => b'K',
+    }
+}
+
+/// Where a record of that letter stands.
+fn key(letter: u8) -> Option<Key> {
+    let entity = || "m/k".parse().ok();
+    Some(match letter {
+        b'M' => Key::Machine("m".parse().ok()?),
+        b'R' => Key::Revision("m".parse().ok()?, 1),
+        b'H' => Key::Head(entity()?),
+        b'C' => Key::Part(entity()?, Part::Conditions),
+        b'D' => Key::Part(entity()?, Part::Data),
+        b'I' => Key::Inbox(entity()?, 1),
+        b'E' => Key::History(entity()?, Incarnation::stored(1), 1),
+        b'U' => Key::Dedup(entity()?, "e".parse().ok()?),
+        b'1' => Key::Due(StoreTime(1), entity()?),
+        b'2' => Key::Timer(WallTime(1), entity()?, "t".parse().ok()?),
+        b'3' => Key::Open(SessionId::stored(1), entity()?),
+        b'S' => Key::Session(SessionId::stored(1)),
+        b'X' => Key::Expiry(StoreTime(1), 1, 1),
+        b'K' => Key::Secret,
+        _ => return None,
+    })
+}
+
+impl Target for Records {
+    fn name(&self) -> &'static str {
+        "records"
+    }
+
+    fn words(&self) -> &'static str {
+        "\
+         \u{1}¦\u{2}¦\u{0}¦\u{7f}¦{\"a\": 1}¦[1,  2]¦data.x¦local¦1e5¦\u{0}\u{0}\u{0}"
+    }
+
+    fn seeds(&self) -> Vec<Vec<u8>> {
+        let mut all: Vec<Vec<u8>> = decide::played()
+            .into_iter()
+            .map(|(key, record)| [vec![letter(&key)], record.encode(&key)].concat())
+            .collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    fn run(&self, input: &[u8]) -> Result<Seen, Broken> {
+        let mut seen = Seen::default();
+        let Some((letter, bytes)) = input.split_first() else { return Ok(seen) };
+        let Some(key) = key(*letter) else { return Ok(seen) };
+        match Record::decode(&key, bytes) {
+            Ok(record) => {
+                let written = record.encode(&key);
+                let read = Record::decode(&key, &written).map_err(|corrupt| format!("{corrupt}: {record:?}"))?;
+                holds!(read.encode(&key) == written, "it does not come back: {record:?}, {read:?}");
+                // A float that is no number equals nothing, itself not even.
+                let odd = format!("{record:?}").contains("NaN");
+                holds!(odd || read == record, "another record comes back: {record:?}, {read:?}");
+                for doc in documents(&record) {
+                    sound(doc)?;
+                }
+                seen.note(&(letter, "a record"));
+                seen.size("length", written.len());
+            }
+            Err(corrupt) => {
+                holds!(!corrupt.expected.is_empty() && corrupt.got.len() < 2_000, "{} bytes", corrupt.got.len());
+                seen.note(letter);
+                seen.say(&corrupt.to_string());
+            }
+        }
+        Ok(seen)
+    }
+}
+
+/// A document as its constructors make it.
+fn sound(doc: &Doc) -> Result<(), Broken> {
+    let again = Doc::new(doc.value().clone());
+    holds!(again.text() == doc.text(), "not the canonical text {again}: {doc}");
+    let parsed = Doc::parse(doc.text());
+    holds!(parsed.as_ref() == Ok(doc), "no document of its own text: {doc}: {parsed:?}");
+    Ok(())
+}
+
+/// Every document in a record.
+fn documents(record: &Record) -> Vec<&Doc> {
+    match record {
+        Record::Doc(doc) => vec![doc],
+        Record::Revision(revision) => of_machine(&revision.machine),
+        Record::Queued(queued) => queued.payload.iter().collect(),
+        Record::Dedup(dedup) => of_answer(&dedup.answer),
+        Record::Entry(entry) => of_entry(entry),
+        Record::Machine(_)
+        | Record::Head(_)
+        | Record::Conditions(_)
+        | Record::Mark
+        | Record::Session(_)
+        | Record::Expires(_)
+        | Record::Secret(_) => Vec::new(),
+    }
+}
+
+fn of_answer(answer: &Answer) -> Vec<&Doc> {
+    answer.rejection.iter().flat_map(of_rejection).collect()
+}
+
+fn of_rejection(rejection: &Rejection) -> Option<&Doc> {
+    rejection.detail.as_ref()
+}
+
+fn of_entry(entry: &Entry) -> Vec<&Doc> {
+    match &entry.what {
+        What::Refused(_, rejection) => of_rejection(rejection).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn of_machine(machine: &Machine) -> Vec<&Doc> {
+    let contracts = [&machine.desired, &machine.data, &machine.outputs];
+    let of_contracts = contracts.into_iter().flat_map(|contract| contract.schema.iter().chain(&contract.default));
+    let of_events = machine.events.values().filter_map(|event| event.schema.as_ref());
+    let states = machine.states.values();
+    let moves = states.clone().flat_map(|state| {
+        let timers = state.after.iter().map(|timer| &timer.then);
+        state.to.iter().chain(state.on.values().flatten()).chain(timers)
+    });
+    let paths = states.flat_map(|state| [&state.on_permanent, &state.on_exhausted]).flat_map(|path| match path {
+        FailurePath::Park => &[],
+        FailurePath::To { set, .. } => set.as_slice(),
+    });
+    of_contracts.chain(of_events).chain(moves.flat_map(of_move)).chain(paths.filter_map(of_mutation)).collect()
+}
+
+fn of_move(one: &Move) -> Vec<&Doc> {
+    let guards = one.guard.any.iter().flatten().filter_map(|one| of_value(&one.value));
+    guards.chain(one.set.iter().filter_map(of_mutation)).collect()
+}
+
+fn of_mutation(one: &Mutation) -> Option<&Doc> {
+    of_value(&one.value)
+}
+
+fn of_value(value: &Value) -> Option<&Doc> {
+    match value {
+        Value::Json(doc) => Some(doc),
+        Value::From(_) => None,
+    }
+}
