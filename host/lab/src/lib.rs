@@ -11,6 +11,7 @@
 pub mod explore;
 mod hand;
 mod lab;
+pub mod scenario;
 
 pub use hand::{Asked, Held, Seen, Told};
 pub use lab::{Fault, Lab, LabError, Turn, WALL_MS};

@@ -5,4 +5,5 @@
 
 mod explore;
 mod lab;
+mod reader;
 mod world;
