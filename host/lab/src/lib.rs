@@ -12,6 +12,7 @@ pub mod explore;
 mod hand;
 mod lab;
 pub mod scenario;
+pub mod story;
 
 pub use hand::{Asked, Held, Seen, Told};
 pub use lab::{Fault, Lab, LabError, Turn, WALL_MS};
