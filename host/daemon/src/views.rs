@@ -8,15 +8,10 @@ use crate::api::{
 };
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::machine::{Machine, Revision, StateKind};
-use interlock_kernel::record::{Answer, BeginReason, Changed, Condition, Entry, FactKind, Failure, Head, Lock, What};
+use interlock_kernel::record::{Answer, Changed, Condition, Entry, Failure, Head, Lock, What};
 use interlock_kernel::rejection::Rejection;
-use interlock_kernel::time::{Span, StoreTime, WallTime};
+use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::view::Documents;
-
-/// The code of a failure that a step gave none.
-const NO_CODE: &str = "failed";
-/// How much of a failure's reason stands in a line of history: a table stays a table.
-const REASON_CHARS_MAX: usize = 48;
 
 /// RFC 3339 in UTC, to the millisecond.
 pub(crate) fn rfc3339(time: WallTime) -> String {
@@ -255,7 +250,7 @@ pub(crate) fn entry(id: &EntityId, incarnation: u64, entry: &Entry) -> EntryView
         number: entry.number,
         version: entry.version.get(),
         kind: kind.to_owned(),
-        what: sentence(entry),
+        what: entry.sentence(),
         name,
         from: entry.from.to_string(),
         to: entry.to.to_string(),
@@ -298,71 +293,5 @@ fn kind_of(what: &What) -> (&'static str, Option<String>) {
         What::Killed(_) => ("killed", None),
         What::Deleted => ("deleted", None),
         What::Fact(..) => ("fact", None),
-    }
-}
-
-fn sentence(entry: &Entry) -> String {
-    let Entry { to, attempt, .. } = entry;
-    let attempt_number = attempt.unwrap_or_default();
-    let arrow = |name: &dyn std::fmt::Display| {
-        if entry.from == *to && attempt.is_none() { format!("{name}, stays {to}") } else { format!("{name} -> {to}") }
-    };
-    match &entry.what {
-        What::Created => format!("created, {to}"),
-        What::Event(name) => arrow(name),
-        What::Queued(name) => format!("{name} queued"),
-        What::Refused(name, rejection) => format!("{name} refused when its turn came: {}", rejection.code),
-        What::Applied(generation) => format!("desired written, generation {generation}"),
-        What::DesiredChanged => arrow(&"desired-changed"),
-        What::Transition(step) => format!("{step} -> {to}"),
-        What::Saved(step) => format!("{step} saved"),
-        What::Timer(name) => arrow(name),
-        What::Begun(BeginReason::Retry) => format!("attempt {attempt_number} begun"),
-        What::Begun(BeginReason::LostWithHost) => {
-            format!("attempt {} lost with its host, begun again", attempt_number.saturating_sub(1))
-        }
-        What::Begun(BeginReason::HostStopped) => {
-            format!("attempt {} stopped with its host, begun again", attempt_number.saturating_sub(1))
-        }
-        What::Begun(BeginReason::Unparked) => format!("attempt {attempt_number} begun after unpark"),
-        What::Ended(failure, next) => {
-            let then = next.map_or(String::new(), |ms| format!(", next in {}", Span(ms)));
-            format!("attempt {attempt_number} failed: {}{then}", short(failure))
-        }
-        What::FailurePath(failure) => format!("failed: {} -> {to}", short(failure)),
-        What::Parked(code, _) => format!("parked: {code}"),
-        What::Unparked => "unparked".to_owned(),
-        What::Killed(reason) => format!("killed: {reason}"),
-        What::Deleted => "deleted".to_owned(),
-        What::Fact(kind, text) => {
-            let (words, code) = fact(*kind);
-            // The kernel's text of a refusal has the code in it, which the words say already.
-            format!("{words}: {}", text.replacen(&format!("{code}: "), "", 1))
-        }
-    }
-}
-
-/// What a failure is called in a line: its code, or where a step gave it none, the beginning of its reason.
-fn short(failure: &Failure) -> String {
-    if failure.code != NO_CODE {
-        return failure.code.clone();
-    }
-    let line = failure.reason.lines().next().unwrap_or_default();
-    match line.char_indices().nth(REASON_CHARS_MAX) {
-        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
-        None if line.is_empty() => NO_CODE.to_owned(),
-        None => line.to_owned(),
-    }
-}
-
-/// How a fact begins, and the code that a refusal's text has for the same.
-const fn fact(kind: FactKind) -> (&'static str, &'static str) {
-    match kind {
-        FactKind::Fenced => ("fenced", "fenced"),
-        FactKind::Late => ("late", "late"),
-        FactKind::Denied => ("denied", "denied"),
-        FactKind::NotAllowed => ("not allowed", "not_allowed"),
-        FactKind::StaleTimer => ("stale timer", "stale timer"),
-        FactKind::Repaired => ("repaired", "repaired"),
     }
 }

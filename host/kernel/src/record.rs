@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 mod codec;
 mod history;
+mod sentence;
 
 pub use codec::{Corrupt, RECORD_VERSION};
 pub use history::{BeginReason, Changed, Entry, FactKind, What};

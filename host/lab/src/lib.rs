@@ -11,6 +11,8 @@
 pub mod explore;
 mod hand;
 mod lab;
+pub mod scenario;
+pub mod story;
 
 pub use hand::{Asked, Held, Seen, Told};
 pub use lab::{Fault, Lab, LabError, Turn, WALL_MS};

@@ -1,14 +1,20 @@
 //! Scenarios: what is there, what happens, what must then be so. One file, `NAME.scenario.toml`, tells one
 //! story of one machine.
 //!
-//! Nothing here runs anything: `read.rs` makes a [`Scenario`] of text, every problem at once; whoever plays
-//! one, or searches from one, makes commands of its [`Ask`]s and judges its [`Then`]s and [`Promise`]s.
+//! `read.rs` makes a [`Scenario`] of text, every problem at once. [`play`] plays one on a host of its own; a
+//! search begins from the same scenarios, makes commands of their [`Ask`]s and judges their [`Promise`]s.
 
+mod check;
+mod coverage;
+mod idle;
 mod judge;
 mod keys;
+mod play;
 mod read;
 
+pub use coverage::{By, Coverage, Point, Refused, Row, Way};
 pub use judge::Broken;
+pub use play::{Miss, Played, Stage, play};
 pub use read::read;
 
 use crate::Fault;

@@ -5,4 +5,6 @@
 
 mod explore;
 mod lab;
+mod player;
+mod reader;
 mod world;

@@ -7,6 +7,7 @@ use interlock_kernel::ids::{EntityId, Principal};
 use interlock_kernel::record::{Expect, Failure};
 use interlock_kernel::view::Event;
 use interlock_lab::Lab;
+use interlock_lab::scenario::Stage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -91,6 +92,17 @@ pub(crate) fn doc(text: &str) -> Doc {
 
 pub(crate) fn id() -> EntityId {
     "job/a".parse().unwrap()
+}
+
+/// What scenarios of the machine are played with.
+pub(crate) fn stage() -> Stage {
+    // Open documents: scenarios may write and expect what they like.
+    let open =
+        |text: &str, part: &str| text.replace(&format!("{part}.schema = false"), &format!("{part}.schema = {{}}"));
+    let text = ["desired", "outputs"].into_iter().fold(JOB.to_owned(), |text, part| open(&text, part));
+    let report = interlock_manifest::parse("machine.toml", &text);
+    let manifest = report.manifest.unwrap_or_else(|| panic!("{:?}", report.problems));
+    Stage { manifest, component: Some(interlock_kernel::doc::Digest::of(&[b"steps"])), executor: Arc::new(Steps) }
 }
 
 /// A lab with the machine deployed and `job/a` at rest.

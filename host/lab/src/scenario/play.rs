@@ -1,0 +1,410 @@
+//! Playing a scenario: on a whole host of its own, from an empty store, under time that moves by hand.
+//!
+//! After each thing that happens everything happens that can without time passing; then the promises are
+//! looked at, and the next thing happens. What is not as it should be is noted and the story goes on: the
+//! author sees all of it at once.
+
+use super::check::{self, Heard};
+use super::coverage::{Cover, Point};
+use super::{Act, Advance, AnswerKind, Ask, Planted, Promise, Request, Scenario, Then, idle};
+use crate::story::{Story, of_fault};
+use crate::{Fault, Held, Lab, LabError, Turn};
+use interlock_coordinator::{EntityView, Executor};
+use interlock_kernel::doc::Digest;
+use interlock_kernel::ids::{EntityId, EventId, Principal};
+use interlock_kernel::time::Span;
+use interlock_manifest::Manifest;
+use interlock_store::Fault as StoreFault;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Calls granted without time passing: a step that never stops asking is stopped by its own limits long before.
+const TURNS_MAX: u32 = 100_000;
+/// Things that time brings before a story counts as one that never comes to rest.
+const TICKS_MAX: u32 = 2_000;
+
+/// What scenarios are played with.
+#[derive(Clone)]
+pub struct Stage {
+    /// The machine.
+    pub manifest: Manifest,
+    /// Its component's digest, if it has one.
+    pub component: Option<Digest>,
+    /// Runs its steps: on the runtime it is called in, or on threads of its own.
+    pub executor: Arc<dyn Executor>,
+}
+
+impl Stage {
+    /// A host with the machine deployed and nothing else.
+    ///
+    /// # Errors
+    /// [`LabError`].
+    pub fn lab(&self) -> Result<Lab, LabError> {
+        let mut lab = Lab::new(self.executor.clone())?;
+        let deployed = lab.deploy(&self.manifest, &self.manifest.source, self.component);
+        deployed.map_err(|why| LabError::Boot(format!("the machine was not deployed: {why}")))?;
+        Ok(lab)
+    }
+}
+
+impl std::fmt::Debug for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stage").field("machine", &self.manifest.machine.name).finish_non_exhaustive()
+    }
+}
+
+/// A scenario that was played.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// What happened, as expected or not.
+    pub story: Story,
+    /// What was not as it should be, in the order in which it showed.
+    pub misses: Vec<Miss>,
+    /// Where each entity stands in the end, and what it waits for.
+    pub stands: Vec<(EntityId, String)>,
+    /// Virtual time that passed, in ms.
+    pub passed_ms: u64,
+    /// What of the machine it reached.
+    pub reached: BTreeSet<Point>,
+    /// Lines of the story until the end of the scenario; those behind are of what came after it by itself.
+    lines: usize,
+}
+
+impl Played {
+    /// The story as it is kept beside the scenario and compared.
+    #[must_use]
+    pub fn transcript(&self, scenario: &Scenario) -> String {
+        format!("{}\n\n{}", scenario.name, self.story.text(0..self.lines, ""))
+    }
+
+    /// The whole story.
+    #[must_use]
+    pub fn told(&self, indent: &str) -> String {
+        self.story.text(0..self.story.lines().len(), indent)
+    }
+}
+
+/// Something that is not as the scenario says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Miss {
+    /// Where the scenario says so.
+    pub line: usize,
+    /// What it is about.
+    pub what: String,
+    /// What should be.
+    pub expected: String,
+    /// What is.
+    pub got: String,
+}
+
+/// Plays a scenario from an empty store.
+///
+/// # Errors
+/// [`LabError`] if there is no host to play it on. What goes wrong later is a [`Miss`].
+pub fn play(scenario: &Scenario, stage: &Stage) -> Result<Played, LabError> {
+    let lab = stage.lab()?;
+    let mut player = Player {
+        lab,
+        scenario,
+        story: Story::new(),
+        entities: entities(scenario),
+        planted: Vec::new(),
+        misses: Vec::new(),
+        broken: BTreeSet::new(),
+        heard: BTreeMap::new(),
+        cover: Cover::new(&stage.manifest.machine, scenario),
+    };
+    let mut lines = None;
+    if let Err((line, error)) = player.all(&mut lines) {
+        player.miss(line, "the host", "one that goes on", error.to_string());
+    }
+    let stands = player.stands();
+    Ok(Played {
+        lines: lines.unwrap_or(player.story.lines().len()),
+        story: player.story,
+        misses: player.misses,
+        stands,
+        passed_ms: player.lab.passed_ms(),
+        reached: player.cover.reached,
+    })
+}
+
+/// Every entity of a scenario, in the order of the file.
+fn entities(scenario: &Scenario) -> Vec<EntityId> {
+    let mut all: Vec<EntityId> = scenario.given.iter().map(|given| given.entity.clone()).collect();
+    for when in &scenario.when {
+        if let Act::Ask(Ask { entity, .. }) = &when.act
+            && !all.contains(entity)
+        {
+            all.push(entity.clone());
+        }
+    }
+    all
+}
+
+type Stopped = (usize, LabError);
+
+struct Player<'s> {
+    lab: Lab,
+    scenario: &'s Scenario,
+    story: Story,
+    entities: Vec<EntityId>,
+    planted: Vec<Trap<'s>>,
+    misses: Vec<Miss>,
+    /// Promises that were broken, by line, and whose.
+    broken: BTreeSet<(usize, EntityId)>,
+    heard: BTreeMap<EventId, Heard>,
+    cover: Cover<'s>,
+}
+
+/// A fault that lies in wait, and how many times it has yet to come.
+struct Trap<'s> {
+    line: usize,
+    planted: &'s Planted,
+    left: u32,
+}
+
+impl<'s> Player<'s> {
+    fn all(&mut self, lines: &mut Option<usize>) -> Result<(), Stopped> {
+        let scenario = self.scenario;
+        for given in &scenario.given {
+            let at = |error| (given.line, error);
+            let made = self.lab.submit(Principal::local(), given.verb());
+            if let Err(error) = &made {
+                let (word, more) = crate::story::of_error(error);
+                let got = format!("{word}: {}", more.join(", "));
+                self.miss(given.line, &format!("{} is given", given.entity.key), "an entity at rest", got);
+            }
+            self.settle().map_err(at)?;
+        }
+        for when in &scenario.when {
+            self.act(when.line, &when.act).map_err(|error| (when.line, error))?;
+        }
+        for then in &scenario.then {
+            self.expect(then).map_err(|error| (then.line, error))?;
+        }
+        *lines = Some(self.story.lines().len());
+        for trap in std::mem::take(&mut self.planted) {
+            if trap.left > 0 {
+                self.never_came(&trap);
+            }
+        }
+        self.eventually()
+    }
+
+    fn act(&mut self, line: usize, act: &'s Act) -> Result<(), LabError> {
+        let at_ms = self.lab.passed_ms();
+        match act {
+            Act::Ask(ask) => return self.ask(line, ask),
+            Act::Expect(then) => return self.expect(then),
+            Act::Fault(planted) => self.planted.push(Trap { line, planted, left: planted.times }),
+            Act::Advance(Advance::By(ms)) => return self.advance(*ms),
+            Act::Advance(Advance::UntilIdle) => {
+                if let Some(coming) = self.until_idle()? {
+                    self.miss(line, "advance until-idle", "time that brings nothing more", coming);
+                }
+            }
+            Act::Crash => {
+                self.story.host(at_ms, "killed; boots again");
+                self.lab.kill();
+                self.lab.boot()?;
+            }
+            Act::Down(ms) => {
+                self.story.host(at_ms, "killed");
+                self.lab.kill();
+                self.lab.advance(*ms, &mut |_| Turn::Wait)?;
+                self.story.host(self.lab.passed_ms(), "boots again");
+                self.lab.boot()?;
+            }
+            Act::Wall(ms) => {
+                let way = if *ms < 0 { "back" } else { "on" };
+                self.story.host(at_ms, &format!("the wall clock jumps {way} by {}", Span(ms.unsigned_abs())));
+                self.lab.set_wall(self.lab.wall_ms().saturating_add(*ms))?;
+            }
+        }
+        self.settle()
+    }
+
+    fn ask(&mut self, line: usize, ask: &'s Ask) -> Result<(), LabError> {
+        let before = self.view(&ask.entity)?;
+        let generation = before.as_ref().map_or(0, |view| view.head.generation);
+        match ask.fault {
+            Some(Fault::Unavailable) => self.lab.fail_next(StoreFault::Unavailable),
+            Some(Fault::Unknown { kept }) => self.lab.fail_next(StoreFault::Indeterminate { kept }),
+            Some(Fault::Conflict | Fault::Fenced | Fault::Crash) | None => {}
+        }
+        let at_ms = self.lab.passed_ms();
+        let answer = self.lab.submit(Principal::local(), ask.request.verb(&ask.entity, generation));
+        self.story.asked(at_ms, &ask.entity, &ask.request, &answer);
+        self.cover.asked(ask, before.as_ref(), &answer);
+        let heard = Heard::of(&answer, generation);
+        let what = format!("the answer to {}", check::name(&ask.request));
+        match &ask.answer {
+            Some(expected) if !heard.is(expected) => {
+                self.miss(line, &what, expected.to_string(), heard.to_string());
+            }
+            None if !matches!(heard.answer.kind, AnswerKind::Accepted | AnswerKind::Queued) => {
+                self.miss(line, &what, "accepted or queued", heard.to_string());
+            }
+            Some(_) | None => {}
+        }
+        if let Request::Send { id, .. } = &ask.request {
+            self.heard.insert(id.clone(), heard);
+        }
+        self.settle()
+    }
+
+    fn expect(&mut self, then: &Then) -> Result<(), LabError> {
+        let view = self.view(&then.entity)?;
+        let mut answers = BTreeMap::new();
+        for id in then.answers.keys() {
+            answers.extend(self.answered(&then.entity, id)?.map(|heard| (id.clone(), heard)));
+        }
+        let history = self.cover.sentences(&then.entity);
+        for (what, broken) in check::all(then, view.as_ref(), history, &answers) {
+            self.miss(then.line, &what, broken.expected, broken.got);
+        }
+        Ok(())
+    }
+
+    /// What an event was answered last: what is remembered of it, or what its sender heard.
+    fn answered(&self, entity: &EntityId, id: &EventId) -> Result<Option<Heard>, LabError> {
+        let heard = self.heard.get(id);
+        let kept = self.lab.read(|host| async move { host.answer(entity, id).await })?;
+        let again = heard.is_some_and(|heard| heard.answer.again);
+        Ok(kept.map(|kept| Heard::kept(&kept.answer, again)).or_else(|| heard.cloned()))
+    }
+
+    /// Has everything happen that can without time passing.
+    fn settle(&mut self) -> Result<(), LabError> {
+        for _ in 0..TURNS_MAX {
+            self.look()?;
+            let Some(held) = self.lab.held().into_iter().next() else { return Ok(()) };
+            match self.trap(&held) {
+                Some(fault) => {
+                    self.story.host(self.lab.passed_ms(), &of_fault(fault, &held));
+                    self.lab.fault(held.place, fault)?;
+                }
+                None => self.lab.let_go(held.place)?,
+            }
+        }
+        Err(LabError::Restless(format!("{TURNS_MAX} calls of steps")))
+    }
+
+    /// The fault that lies in wait for a call.
+    fn trap(&mut self, held: &Held) -> Option<Fault> {
+        let trap = self.planted.iter_mut().find(|trap| trap.left > 0 && trap.is_for(held))?;
+        trap.left -= 1;
+        Some(trap.planted.what)
+    }
+
+    /// Takes down what happened, and looks whether what was promised holds.
+    fn look(&mut self) -> Result<(), LabError> {
+        let news = self.story.follow(&mut self.lab, &self.entities)?;
+        self.cover.seen(&news);
+        let always = &self.scenario.always;
+        if !always.is_empty() && self.lab.is_up() {
+            self.promises(always, "always")?;
+        }
+        Ok(())
+    }
+
+    fn promises(&mut self, promises: &[Promise], word: &str) -> Result<(), LabError> {
+        for entity in self.entities.clone() {
+            let Some(view) = self.view(&entity)? else { continue };
+            for promise in promises {
+                if let Err(broken) = promise.judge(&view)
+                    && self.broken.insert((promise.line, entity.clone()))
+                {
+                    let at = crate::story::clock(self.lab.passed_ms());
+                    let what = format!("{word} \"{}\": {}, at {at}", promise.name, entity.key);
+                    self.miss(promise.line, &what, broken.expected, broken.got);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, ms: u64) -> Result<(), LabError> {
+        let mut left_ms = ms;
+        while left_ms > 0 {
+            let next_ms = self.lab.coming()?.first().map_or(left_ms, |next| next.in_ms.max(1));
+            let step_ms = next_ms.min(left_ms);
+            self.lab.advance(step_ms, &mut |_| Turn::Wait)?;
+            self.settle()?;
+            left_ms = left_ms.saturating_sub(step_ms);
+        }
+        Ok(())
+    }
+
+    /// Moves time until it brings nothing more; answers what it brings without end, if it does.
+    fn until_idle(&mut self) -> Result<Option<String>, LabError> {
+        for _ in 0..TICKS_MAX {
+            if self.lab.tick()?.is_none() {
+                return Ok(None);
+            }
+            self.settle()?;
+        }
+        let coming = self.lab.coming()?.first().map(|next| format!("{}: {}", next.entity.key, idle::of_coming(next)));
+        let at = crate::story::clock(self.lab.passed_ms());
+        Ok(coming.map(|coming| format!("still {coming}, after {TICKS_MAX} such things, at {at}")))
+    }
+
+    fn eventually(&mut self) -> Result<(), Stopped> {
+        let promises = &self.scenario.eventually;
+        let Some(first) = promises.first() else { return Ok(()) };
+        let at = |error| (first.line, error);
+        if let Some(coming) = self.until_idle().map_err(at)? {
+            let what = format!("eventually \"{}\"", first.name);
+            self.miss(first.line, &what, "time that brings nothing more", coming);
+        }
+        self.promises(promises, "eventually").map_err(at)
+    }
+
+    fn never_came(&mut self, trap: &Trap<'_>) {
+        let planted = trap.planted;
+        let step = planted.step.as_ref().map_or("any step".to_owned(), ToString::to_string);
+        let attempt = planted.attempt.map(|attempt| format!(" attempt {attempt}")).unwrap_or_default();
+        let times = if planted.times == 1 { String::new() } else { format!(" {} times", planted.times) };
+        let expected = format!("{step}{attempt} to make call {}{times} after this", planted.call);
+        let came = planted.times - trap.left;
+        self.miss(
+            trap.line,
+            "the fault never came",
+            expected,
+            match came {
+                0 => "no such call".to_owned(),
+                came => format!("{came} such calls"),
+            },
+        );
+    }
+
+    fn view(&self, entity: &EntityId) -> Result<Option<EntityView>, LabError> {
+        Ok(self.lab.read(|host| async move { host.entity(entity).await })?)
+    }
+
+    fn stands(&self) -> Vec<(EntityId, String)> {
+        let Ok(coming) = self.lab.coming() else { return Vec::new() };
+        let hung = self.lab.hung();
+        let of = |entity: &EntityId| {
+            let view = self.view(entity).ok()?;
+            Some((entity.clone(), view.map_or("is not there".to_owned(), |view| idle::stands(&view, &coming, &hung))))
+        };
+        self.entities.iter().filter_map(of).collect()
+    }
+
+    fn miss(&mut self, line: usize, what: &str, expected: impl Into<String>, got: impl Into<String>) {
+        let [expected, got] = [expected.into(), got.into()].map(|text| self.story.plain(&text));
+        self.misses.push(Miss { line, what: what.to_owned(), expected, got });
+    }
+}
+
+impl Trap<'_> {
+    fn is_for(&self, held: &Held) -> bool {
+        let Planted { entity, step, attempt, call, .. } = self.planted;
+        entity.as_ref().is_none_or(|entity| *entity == held.entity)
+            && step.as_ref().is_none_or(|step| *step == held.step)
+            && attempt.is_none_or(|attempt| attempt == held.attempt)
+            && *call == held.nth
+    }
+}
