@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Says what a component can do, and what keeps it from being deployed.
     Inspect(Inspect),
+    /// Searches what can happen to a machine: every order, crashes, lost answers; from its scenarios.
+    Explore(Explore),
     /// Makes a machine's new revision active.
     Deploy(Deploy),
     /// Machines and their revisions.
@@ -118,6 +120,32 @@ pub(crate) struct Inspect {
     /// The component.
     #[arg(value_name = "FILE.wasm")]
     pub(crate) file: PathBuf,
+}
+
+/// `explore`.
+#[derive(Debug, Args)]
+pub(crate) struct Explore {
+    /// A folder with a machine.toml and scenarios, or one scenario.
+    #[arg(default_value = ".", value_name = "FOLDER|FILE")]
+    pub(crate) path: PathBuf,
+    /// Only scenarios whose file or sentence has this text in it.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Faults in one order: crashes, lost answers, doubled deliveries, slow steps. 1, if the scenario does not say.
+    #[arg(long, value_name = "N")]
+    pub(crate) faults: Option<u32>,
+    /// Choices in one order. 80, if the scenario does not say.
+    #[arg(long, value_name = "N")]
+    pub(crate) depth: Option<usize>,
+    /// Different states. 100,000, if the scenario does not say.
+    #[arg(long, value_name = "N")]
+    pub(crate) states: Option<usize>,
+    /// Plays orders that give the same as another, too.
+    #[arg(long)]
+    pub(crate) all_orders: bool,
+    /// Plays one order again and tells it: SCENARIO:CHOICES, as a search prints it.
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) replay: Option<String>,
 }
 
 /// `deploy`.

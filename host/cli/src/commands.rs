@@ -3,7 +3,9 @@
 pub(crate) mod check;
 pub(crate) mod deploy;
 pub(crate) mod entity;
+pub(crate) mod explore;
 pub(crate) mod input;
 pub(crate) mod inspect;
 pub(crate) mod machine;
 pub(crate) mod serve;
+pub(crate) mod stage;

@@ -1,6 +1,7 @@
 //! What people read. Every function here is text from an answer; the same answer is JSON with `--json`.
 
 mod entity;
+mod explore;
 mod findings;
 mod history;
 mod machine;
@@ -10,6 +11,7 @@ mod table;
 mod time;
 
 pub(crate) use entity::{answer, entities, entity};
+pub(crate) use explore::{Searched, searched};
 pub(crate) use findings::{finding, report};
 pub(crate) use history::{When, history, watched};
 pub(crate) use machine::{bytes, deployed, inspection, machine, machines};
@@ -17,3 +19,8 @@ pub(crate) use paint::Paint;
 pub(crate) use refusal::{particulars, refusal};
 pub(crate) use table::{fields, table};
 pub(crate) use time::{ago, clock, span};
+
+/// Names, one after another.
+pub(crate) fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

@@ -45,7 +45,7 @@ fn read_component(path: &Path) -> Result<Vec<u8>, Failed> {
 }
 
 /// The component's file: the one that the manifest names, or the one that the folder's crate builds.
-async fn component(folder: &Path, file: &str, build: bool, out: Out) -> Result<PathBuf, Failed> {
+pub(crate) async fn component(folder: &Path, file: &str, build: bool, out: Out) -> Result<PathBuf, Failed> {
     let named = folder.join(file);
     let crate_here = folder.join("Cargo.toml").is_file();
     match (named.is_file(), build, crate_here) {

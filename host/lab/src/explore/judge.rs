@@ -1,15 +1,18 @@
 //! What has to hold: the kernel's theorems, what every host promises, and the author's own promises.
 
 use super::world::World;
-use super::{Broken, Plan, Promise};
+use super::{Broken, Plan};
 use crate::lab::LabError;
+use crate::scenario::{Promise, Request};
 use interlock_coordinator::{EntityView, PAGE_MAX};
 use interlock_kernel::Version;
-use interlock_kernel::command::Verb;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::machine::StateKind;
 use interlock_kernel::record::{Entry, What};
 use interlock_kernel::theorems;
+
+/// Promised of every step: it asks for something, or ends.
+pub(super) const STEPS_END: &str = "every step ends";
 
 /// What is remembered of an entity from one moment to the next.
 #[derive(Clone, Copy, Debug)]
@@ -38,13 +41,13 @@ fn broken(promise: &str, entity: &EntityId, expected: impl Into<String>, got: im
 /// What has to hold after every choice.
 pub(super) fn moment(
     world: &World<'_>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     before: &[Option<Before>],
     views: &[Option<EntityView>],
 ) -> Option<Broken> {
     if let Some(hung) = world.lab.hung().first() {
         let got = "a step that computed on for 10 s of real time".to_owned();
-        let (promise, expected) = ("every step ends".to_owned(), "a call, or an end".to_owned());
+        let (promise, expected) = (STEPS_END.to_owned(), "a call, or an end".to_owned());
         return Some(Broken { promise, entity: hung.clone(), expected, got });
     }
     for (before, view) in before.iter().zip(views) {
@@ -63,11 +66,15 @@ pub(super) fn moment(
             }
         }
     }
-    promised(&plan.always, views)
+    promised(&plan.scenario.always, views)
 }
 
 /// What has to hold once nothing more happens.
-pub(super) fn end(world: &World<'_>, plan: &Plan, views: &[Option<EntityView>]) -> Result<Option<Broken>, LabError> {
+pub(super) fn end(
+    world: &World<'_>,
+    plan: &Plan<'_>,
+    views: &[Option<EntityView>],
+) -> Result<Option<Broken>, LabError> {
     for view in views.iter().flatten() {
         if let Some(broken) = rests(plan, view) {
             return Ok(Some(broken));
@@ -77,11 +84,11 @@ pub(super) fn end(world: &World<'_>, plan: &Plan, views: &[Option<EntityView>]) 
             return Ok(Some(broken));
         }
     }
-    Ok(promised(&plan.eventually, views))
+    Ok(promised(&plan.scenario.eventually, views))
 }
 
 /// Nobody is left behind: parked, or locked with nothing to come.
-fn rests(plan: &Plan, view: &EntityView) -> Option<Broken> {
+fn rests(plan: &Plan<'_>, view: &EntityView) -> Option<Broken> {
     let head = &view.head;
     let state = view.revision.machine.state(&head.state);
     if let Some(park) = head.park.as_ref().filter(|_| !plan.may_park) {
@@ -123,21 +130,17 @@ fn folds(view: &EntityView, entries: &[Entry]) -> Option<Broken> {
 }
 
 /// An event is taken at most once, and one that was acknowledged is.
-fn once(world: &World<'_>, plan: &Plan, view: &EntityView, entries: &[Entry]) -> Option<Broken> {
-    for (act, answer) in plan.acts.iter().zip(&world.arrived) {
-        let (Verb::Deliver { entity, event }, Some(answer)) = (&act.verb, answer) else { continue };
-        if *entity != view.id || entries.len() >= PAGE_MAX {
+fn once(world: &World<'_>, plan: &Plan<'_>, view: &EntityView, entries: &[Entry]) -> Option<Broken> {
+    for (ask, answer) in plan.asks.iter().zip(&world.arrived) {
+        let (Request::Send { id, event, .. }, Some(answer)) = (&ask.request, answer) else { continue };
+        if ask.entity != view.id || entries.len() >= PAGE_MAX {
             continue;
         }
-        let taken = entries.iter().filter(|entry| {
-            entry.event.as_ref() == Some(&event.id) && matches!(&entry.what, What::Event(name) if *name == event.name)
-        });
-        let settled = entries.iter().any(|entry| {
-            entry.event.as_ref() == Some(&event.id) && matches!(entry.what, What::Refused(..) | What::Queued(_))
-        });
-        let taken = taken.count();
+        let of_event: Vec<_> = entries.iter().filter(|entry| entry.event.as_ref() == Some(id)).collect();
+        let taken = of_event.iter().filter(|entry| matches!(&entry.what, What::Event(name) if name == event)).count();
+        let settled = of_event.iter().any(|entry| matches!(entry.what, What::Refused(..) | What::Queued(_)));
         if taken > 1 || (taken == 0 && World::was_taken(answer) && !settled) {
-            let got = format!("{} taken {taken} times", act.words);
+            let got = format!("{} taken {taken} times", ask.request);
             return broken("an acknowledged event takes effect once", &view.id, "once", got);
         }
     }
@@ -146,10 +149,9 @@ fn once(world: &World<'_>, plan: &Plan, view: &EntityView, entries: &[Entry]) ->
 
 fn promised(promises: &[Promise], views: &[Option<EntityView>]) -> Option<Broken> {
     for promise in promises {
-        let concerned = views.iter().flatten().filter(|view| promise.entity.as_ref().is_none_or(|id| *id == view.id));
-        for view in concerned {
-            if let Err((expected, got)) = (promise.judge)(view) {
-                return broken(&promise.name, &view.id, expected, got);
+        for view in views.iter().flatten() {
+            if let Err(why) = promise.judge(view) {
+                return broken(&promise.name, &view.id, why.expected, why.got);
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Searching what can happen: every order in which a few clients' acts, calls of steps and timers can come,
 //! with crashes and lost answers between any two of them.
 //!
-//! Each order is played on a host of its own ([`Lab`]), from the start: nothing is saved and restored, so
+//! Each order is played on a host of its own ([`Lab`](crate::Lab)), from the start: nothing is saved and restored, so
 //! what is found is what a real host does. Worlds from which the same can follow are recognised, and of
 //! choices that concern different entities one order is played (sleep sets: Godefroid, 1996). A violation is
-//! cut down until no single choice can be left out. The same plan gives the same bytes.
+//! cut down until no single choice can be left out. The same scenario gives the same bytes.
 //!
 //! Crash points: whatever a step does between two calls that reach the store leaves no trace, so a crash
 //! there is the same as one before the later call; that is where it is played, and once more after each
@@ -16,47 +16,43 @@ mod recall;
 mod search;
 mod world;
 
-use crate::lab::{Lab, LabError};
-use interlock_coordinator::{EntityView, Executor};
-use interlock_kernel::command::Verb;
+use crate::lab::LabError;
+use crate::scenario::{Act, Ask, Parked, Request, Scenario, Stage};
+use crate::story::Story;
 use interlock_kernel::ids::EntityId;
+use recall::Recall;
 use std::fmt;
-use std::sync::Arc;
 
 pub use choice::{Choice, Path};
-pub use search::{Counts, Found, Stopped, explore};
 
 /// Acts of clients that may overtake one another.
 const TOGETHER_MAX: usize = 3;
 
-/// What clients do, in the order in which they would do it if nothing got in between.
-#[derive(Clone, Debug)]
-pub struct Act {
-    /// The entity it is about.
-    pub entity: EntityId,
-    /// What is asked for.
-    pub verb: Verb,
-    /// The same in words.
-    pub words: String,
+/// Choices in a row.
+const DEPTH: usize = 80;
+
+/// Faults in one order.
+const FAULTS: u32 = 1;
+
+/// Different states: some hundred megabytes, and minutes.
+const STATES: usize = 100_000;
+
+/// How a search goes where the scenario does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Choices in a row at most.
+    pub depth: Option<usize>,
+    /// Faults in one order at most.
+    pub faults: Option<u32>,
+    /// Different states at most.
+    pub states: Option<usize>,
+    /// Steps can read fencing tokens: they are then run again for each.
+    pub sees_tokens: bool,
+    /// Plays orders that give the same as another, too: to check that leaving them out loses nothing.
+    pub all_orders: bool,
 }
 
-/// What has to hold, at each moment or at each end.
-pub struct Promise {
-    /// What is promised, in a sentence.
-    pub name: String,
-    /// Of this entity only.
-    pub entity: Option<EntityId>,
-    /// Whether it holds; expected and got, if not.
-    pub judge: Box<dyn Fn(&EntityView) -> Result<(), (String, String)>>,
-}
-
-impl fmt::Debug for Promise {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Promise").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// How far to search.
+/// How far a search goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Choices in a row.
@@ -67,43 +63,70 @@ pub struct Bounds {
     pub states: usize,
 }
 
-impl Default for Bounds {
-    fn default() -> Self {
-        Self { depth: 60, faults: 1, states: 20_000 }
-    }
+/// What was looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Different states.
+    pub states: usize,
+    /// Choices taken.
+    pub choices: usize,
+    /// Orders, each played to its end or into a state seen before.
+    pub orders: usize,
+    /// States in which nothing more happens.
+    pub ends: usize,
+    /// Places at which the host was killed.
+    pub crash_points: usize,
+    /// Writes that were lost, or whose answer was.
+    pub lost: usize,
+    /// Events delivered twice.
+    pub doubled: usize,
+    /// Steps that were slower than their deadline.
+    pub slow: usize,
+    /// Arrivals in a state seen before.
+    pub equal: usize,
+    /// Choices left out since another order of the same gives the same.
+    pub independent: usize,
+    /// Most choices in a row.
+    pub deepest: usize,
+    /// Attempts that were run; the others were remembered.
+    pub runs: usize,
 }
 
-/// Makes a host with everything given, that runs its steps with this executor.
-pub type Begin = Box<dyn Fn(Arc<dyn Executor>) -> Result<Lab, LabError>>;
+/// Why a search did not see everything within its bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// An order was longer than `depth` choices.
+    Depth,
+    /// There were more than `states` states.
+    States,
+}
 
-/// What to search.
-pub struct Plan {
-    /// Makes the host that each order begins with.
-    pub begin: Begin,
-    /// Runs steps; each attempt once, if it begins from the same and is told the same.
-    pub executor: Arc<dyn Executor>,
-    /// Whether steps can read fencing tokens: they are then run again for each.
-    pub sees_tokens: bool,
-    /// The entities that it is about.
-    pub entities: Vec<EntityId>,
-    /// What clients do.
-    pub acts: Vec<Act>,
-    /// What holds after each choice.
-    pub always: Vec<Promise>,
-    /// What holds once nothing more happens.
-    pub eventually: Vec<Promise>,
-    /// Whether being parked is a good end.
-    pub may_park: bool,
-    /// How far.
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// What was looked at, with as many faults in an order as `faults`.
+    pub counts: Counts,
+    /// The faults in one order that were tried at most.
+    pub faults: u32,
+    /// How far it went.
     pub bounds: Bounds,
+    /// What kept it from being complete, if nothing is broken.
+    pub stopped: Option<Stopped>,
+    /// What does not hold, told.
+    pub broken: Option<Told>,
 }
 
-impl Plan {
-    /// The entity of each act, by its place.
-    fn of_act(&self) -> Vec<usize> {
-        let place = |act: &Act| self.entities.iter().position(|entity| *entity == act.entity);
-        self.acts.iter().map(|act| place(act).unwrap_or(usize::MAX)).collect()
-    }
+/// An order that was played, told.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// What happened.
+    pub story: Story,
+    /// The choices that were made: the same again is the same again.
+    pub path: Path,
+    /// How many of them are faults.
+    pub faults: u32,
+    /// What did not hold at its end; nothing, if all holds.
+    pub broken: Option<Broken>,
 }
 
 /// What did not hold.
@@ -123,4 +146,92 @@ impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: expected {}, got {}", self.promise, self.entity, self.expected, self.got)
     }
+}
+
+/// Searches from a scenario: what is given is there, clients do what they do in `when`, in about that order;
+/// everything else that the scenario makes happen (time, crashes, faults) is left to the search.
+///
+/// # Errors
+/// [`LabError`]: the search itself could not go on.
+pub fn explore(scenario: &Scenario, stage: &Stage, options: Options) -> Result<Found, LabError> {
+    let plan = Plan::of(scenario, stage, options);
+    search::explore(&plan, &plan.recall(options))
+}
+
+/// Plays one order, as far as it can be taken and then whatever comes by itself, and tells it.
+///
+/// # Errors
+/// [`LabError`].
+pub fn replay(scenario: &Scenario, stage: &Stage, options: Options, path: &Path) -> Result<Told, LabError> {
+    let plan = Plan::of(scenario, stage, options);
+    search::tell(&plan, &plan.recall(options), path)
+}
+
+/// What is searched.
+struct Plan<'s> {
+    scenario: &'s Scenario,
+    /// The machine without jitter: what comes when is the search's to choose, not chance's.
+    stage: Stage,
+    /// Every entity of the scenario.
+    entities: Vec<EntityId>,
+    /// What clients do.
+    asks: Vec<&'s Ask>,
+    /// The entity of each, by its place.
+    of_ask: Vec<usize>,
+    /// Whether being parked is a good end.
+    may_park: bool,
+    all_orders: bool,
+    bounds: Bounds,
+}
+
+impl<'s> Plan<'s> {
+    fn of(scenario: &'s Scenario, stage: &Stage, options: Options) -> Self {
+        let mut stage = stage.clone();
+        for state in stage.manifest.machine.states.values_mut() {
+            state.retry.jitter = 0.0;
+        }
+        let asks: Vec<&Ask> = scenario.when.iter().filter_map(|when| asked(&when.act)).collect();
+        let mut entities: Vec<EntityId> = scenario.given.iter().map(|given| given.entity.clone()).collect();
+        for ask in &asks {
+            if !entities.contains(&ask.entity) {
+                entities.push(ask.entity.clone());
+            }
+        }
+        let place = |ask: &&Ask| entities.iter().position(|entity| *entity == ask.entity).unwrap_or(usize::MAX);
+        let parks = |parked: &Option<Parked>| matches!(parked, Some(Parked::Yes | Parked::Because(_)));
+        let named = scenario.explore;
+        let number = |own: Option<usize>, named: Option<u64>, otherwise| {
+            own.or(named.and_then(|named| usize::try_from(named).ok())).unwrap_or(otherwise)
+        };
+        Self {
+            scenario,
+            stage,
+            of_ask: asks.iter().map(place).collect(),
+            asks,
+            all_orders: options.all_orders,
+            may_park: scenario.then.iter().any(|then| parks(&then.parked)),
+            bounds: Bounds {
+                depth: number(options.depth, named.depth.map(u64::from), DEPTH),
+                faults: options.faults.or(named.faults).unwrap_or(FAULTS),
+                states: number(options.states, named.states, STATES),
+            },
+            entities,
+        }
+    }
+
+    fn recall(&self, options: Options) -> Recall {
+        Recall::new(self.stage.executor.clone(), options.sees_tokens)
+    }
+}
+
+fn asked(act: &Act) -> Option<&Ask> {
+    match act {
+        Act::Ask(ask) => Some(ask),
+        Act::Advance(_) | Act::Crash | Act::Down(_) | Act::Wall(_) | Act::Fault(_) | Act::Expect(_) => None,
+    }
+}
+
+/// Whether what is asked for has an id by which a second delivery is known.
+fn is_event(ask: &Ask) -> bool {
+    matches!(ask.request, Request::Send { .. })
 }

@@ -127,7 +127,7 @@ fn written(answer: Result<Version, SubmitError>) -> Told {
 
 fn begins(attempt: &Attempt, sees_tokens: bool) -> Digest {
     let start = attempt.start();
-    let token = sees_tokens.then(|| start.claim.token);
+    let token = sees_tokens.then_some(start.claim.token);
     let claim = (&start.claim.execution, start.claim.attempt, start.claim.read, token);
     let text = format!(
         "{claim:?} {} {:?} {} {} {} {} {:?} {:?} {:?} {:?} {}",

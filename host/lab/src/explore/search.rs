@@ -4,60 +4,12 @@ use super::choice::{Choice, Path};
 use super::judge::{self, Before};
 use super::recall::Recall;
 use super::world::World;
-use super::{Broken, Plan};
+use super::{Broken, Counts, Found, Plan, Stopped, Told};
 use crate::lab::LabError;
+use crate::story::Story;
 use interlock_coordinator::EntityView;
 use interlock_kernel::doc::Digest;
 use std::collections::{BTreeSet, HashMap};
-
-/// What was looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Different states.
-    pub states: usize,
-    /// Choices taken.
-    pub choices: usize,
-    /// Orders played to their end, or into a state seen before.
-    pub orders: usize,
-    /// States in which nothing more happens.
-    pub ends: usize,
-    /// States in which the host was killed.
-    pub crash_points: usize,
-    /// Store answers lost, and writes.
-    pub lost: usize,
-    /// Acts delivered twice.
-    pub doubled: usize,
-    /// Arrivals in a state seen before.
-    pub equal: usize,
-    /// Choices left out since another order of the same gives the same.
-    pub independent: usize,
-    /// Most choices in a row.
-    pub deepest: usize,
-    /// Attempts that were run; the others were remembered.
-    pub runs: usize,
-}
-
-/// Why a search did not see everything within its bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
-    /// An order was longer than `depth` choices.
-    Depth,
-    /// There were more than `states` states.
-    States,
-}
-
-/// What a search found.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// What was looked at.
-    pub counts: Counts,
-    /// The faults in one order that were tried at most.
-    pub faults: u32,
-    /// What kept it from being complete.
-    pub stopped: Option<Stopped>,
-    /// What does not hold, and the shortest way there that was found.
-    pub broken: Option<(Broken, Path)>,
-}
 
 /// A node on the way down.
 struct Frame {
@@ -73,50 +25,36 @@ struct Frame {
 type Visit = (u32, BTreeSet<Choice>);
 
 struct Search<'p> {
-    plan: &'p Plan,
-    recall: Recall,
-    of_act: Vec<usize>,
+    plan: &'p Plan<'p>,
+    recall: &'p Recall,
     budget: u32,
     counts: Counts,
     stopped: Option<Stopped>,
     visited: HashMap<Digest, Vec<Visit>>,
 }
 
-/// Searches.
-///
-/// # Errors
-/// [`LabError`]: the search itself could not go on.
-pub fn explore(plan: &Plan) -> Result<Found, LabError> {
-    let recall = Recall::new(plan.executor.clone(), plan.sees_tokens);
-    let mut last = None;
-    for budget in 0..=plan.bounds.faults {
-        let mut search = Search {
-            plan,
-            recall: recall.clone(),
-            of_act: plan.of_act(),
-            budget,
-            counts: Counts::default(),
-            stopped: None,
-            visited: HashMap::new(),
-        };
-        let broken = search.run()?;
-        let broken = match broken {
-            Some((broken, path)) => Some(shrink(plan, &recall, broken, path)?),
+/// Searches with no fault, then with one, and so on: what needs fewer is found first.
+pub(super) fn explore(plan: &Plan<'_>, recall: &Recall) -> Result<Found, LabError> {
+    let mut budget = 0;
+    loop {
+        let mut search =
+            Search { plan, recall, budget, counts: Counts::default(), stopped: None, visited: HashMap::new() };
+        let broken = match search.run()? {
+            Some((broken, path)) => Some(tell(plan, recall, &shrink(plan, recall, &broken, path)?)?),
             None => None,
         };
-        let done = broken.is_some() || search.stopped.is_some();
-        search.counts.runs = recall.runs();
-        last = Some(Found { counts: search.counts, faults: budget, stopped: search.stopped, broken });
-        if done {
-            break;
+        let (mut counts, stopped) = (search.counts, search.stopped);
+        if broken.is_some() || stopped.is_some() || budget >= plan.bounds.faults {
+            counts.runs = recall.runs();
+            return Ok(Found { counts, faults: budget, bounds: plan.bounds, stopped, broken });
         }
+        budget = budget.saturating_add(1);
     }
-    last.ok_or_else(|| LabError::Restless("no budget of faults to search with".to_owned()))
 }
 
 impl Search<'_> {
     fn run(&mut self) -> Result<Option<(Broken, Path)>, LabError> {
-        let mut world = World::reach(self.plan, &self.recall, &[])?;
+        let mut world = World::reach(self.plan, self.recall, &[])?;
         // Where `world` is, and where the search is: the same but for the way back up.
         let (mut at, mut path) = (Vec::new(), Vec::new());
         let nobody = vec![None; self.plan.entities.len()];
@@ -133,16 +71,17 @@ impl Search<'_> {
             };
             frame.next = frame.next.saturating_add(1);
             let asleep = frame.sleep.iter().chain(&frame.done);
-            let sleep = asleep.copied().filter(|other| other.commutes(choice, &self.of_act)).collect();
+            let sleeps = |other: &Choice| !self.plan.all_orders && other.commutes(choice, &self.plan.of_ask);
+            let sleep = asleep.copied().filter(sleeps).collect();
             frame.done.push(choice);
             if at != path {
-                world = World::reach(self.plan, &self.recall, &path)?;
+                world = World::reach(self.plan, self.recall, &path)?;
             }
             world.take(choice)?;
-            self.count(choice);
+            self.count(choice, cost);
             path.push(choice);
             if self.recall.missed() {
-                world = World::reach(self.plan, &self.recall, &path)?;
+                world = World::reach(self.plan, self.recall, &path)?;
             }
             at.clone_from(&path);
             let (used, before) = (frame.used.saturating_add(cost), frame.before.clone());
@@ -161,13 +100,14 @@ impl Search<'_> {
         Ok(None)
     }
 
-    fn count(&mut self, choice: Choice) {
+    fn count(&mut self, choice: Choice, cost: u32) {
         let counts = &mut self.counts;
         counts.choices = counts.choices.saturating_add(1);
         let counter = match choice {
             Choice::Crash | Choice::Down => &mut counts.crash_points,
             Choice::Unavailable(..) | Choice::AnswerLost(..) | Choice::WriteLost(..) => &mut counts.lost,
             Choice::Again(_) => &mut counts.doubled,
+            Choice::Tick if cost > 0 => &mut counts.slow,
             Choice::Go(..) | Choice::Act(_) | Choice::Tick => return,
         };
         *counter = counter.saturating_add(1);
@@ -242,37 +182,34 @@ fn remember(views: &[Option<EntityView>], before: &[Option<Before>]) -> Vec<Opti
 }
 
 /// What came of playing an order.
-pub(super) struct Played {
-    pub(super) taken: Path,
-    pub(super) faults: u32,
-    pub(super) broken: Option<Broken>,
+struct Played {
+    taken: Path,
+    faults: u32,
+    broken: Option<Broken>,
+    story: Option<Story>,
 }
 
 /// Plays choices, leaving out those that cannot be taken, then whatever comes by itself; up to the first
 /// promise that breaks. Every fault that is asked for is allowed.
-fn play(plan: &Plan, recall: &Recall, path: &Path) -> Result<Played, LabError> {
+fn play(plan: &Plan<'_>, recall: &Recall, path: &Path, told: bool) -> Result<Played, LabError> {
     loop {
-        let played = retell(plan, recall, path, &mut |_, _| Ok(()))?;
+        let played = play_once(plan, recall, path, told.then(Story::new))?;
         if !recall.missed() {
             return Ok(played);
         }
     }
 }
 
-/// Told of each choice that was taken, and of the world behind it.
-pub(super) type Tell<'t> = &'t mut dyn FnMut(Choice, &mut World<'_>) -> Result<(), LabError>;
-
-/// As [`play`], telling each choice.
-pub(super) fn retell(plan: &Plan, recall: &Recall, path: &Path, tell: Tell<'_>) -> Result<Played, LabError> {
-    let mut world = World::new(plan, recall)?;
+fn play_once(plan: &Plan<'_>, recall: &Recall, path: &Path, story: Option<Story>) -> Result<Played, LabError> {
+    let mut world = World::new(plan, recall, story)?;
     let (mut taken, mut faults) = (Vec::new(), 0_u32);
-    let played = |taken, faults, broken| Ok(Played { taken: Path(taken), faults, broken });
     let mut before = vec![None; plan.entities.len()];
     let mut script = path.0.iter().copied();
-    loop {
+    let broken = loop {
         let views = world.views()?;
-        if let Some(broken) = judge::moment(&world, plan, &before, &views) {
-            return played(taken, faults, Some(broken));
+        let broken = judge::moment(&world, plan, &before, &views);
+        if broken.is_some() {
+            break broken;
         }
         before = remember(&views, &before);
         let coming = world.lab.coming()?;
@@ -281,41 +218,42 @@ pub(super) fn retell(plan: &Plan, recall: &Recall, path: &Path, tell: Tell<'_>) 
             // What happens if nothing goes wrong and nobody hurries.
             None => match world.enabled(&coming, false).into_iter().next() {
                 Some(choice) if taken.len() < plan.bounds.depth => choice,
-                Some(_) => return played(taken, faults, None),
-                None => {
-                    let broken = judge::end(&world, plan, &views)?;
-                    return played(taken, faults, broken);
-                }
+                Some(_) => break None,
+                None => break judge::end(&world, plan, &views)?,
             },
         };
         if world.enabled(&coming, true).contains(&choice) && world.take(choice)? {
             taken.push(choice);
             faults = faults.saturating_add(u32::from(World::is_fault(choice, &coming)));
-            tell(choice, &mut world)?;
         }
-    }
+    };
+    Ok(Played { taken: Path(taken), faults, broken, story: world.story.take() })
+}
+
+/// Plays one order and tells it.
+pub(super) fn tell(plan: &Plan<'_>, recall: &Recall, path: &Path) -> Result<Told, LabError> {
+    let Played { taken, faults, broken, story } = play(plan, recall, path, true)?;
+    Ok(Told { story: story.unwrap_or_default(), path: taken, faults, broken })
 }
 
 /// Leaves out one choice after another for as long as the same promise breaks, with no fault more.
-fn shrink(plan: &Plan, recall: &Recall, broken: Broken, path: Path) -> Result<(Broken, Path), LabError> {
-    let mut faults = play(plan, recall, &path)?.faults;
-    let mut best = (broken, path);
+fn shrink(plan: &Plan<'_>, recall: &Recall, broken: &Broken, path: Path) -> Result<Path, LabError> {
+    if broken.promise == judge::STEPS_END {
+        return Ok(path); // each try would wait for that step again
+    }
+    let mut best = play(plan, recall, &path, false)?;
     let mut nth = 0;
-    while nth < best.1.0.len() {
-        let mut shorter = best.1.clone();
+    while nth < best.taken.0.len() {
+        let mut shorter = best.taken.clone();
         shorter.0.remove(nth);
-        let played = play(plan, recall, &shorter)?;
-        match played.broken {
-            Some(found)
-                if found.promise == best.0.promise
-                    && (played.faults, played.taken.0.len()) < (faults, best.1.0.len()) =>
-            {
-                faults = played.faults;
-                best = (found, played.taken);
-                nth = 0;
-            }
-            _ => nth = nth.saturating_add(1),
+        let played = play(plan, recall, &shorter, false)?;
+        let same = played.broken.as_ref().is_some_and(|found| found.promise == broken.promise);
+        if same && (played.faults, played.taken.0.len()) < (best.faults, best.taken.0.len()) {
+            best = played;
+            nth = 0;
+        } else {
+            nth = nth.saturating_add(1);
         }
     }
-    Ok(best)
+    Ok(best.taken)
 }

@@ -2,14 +2,17 @@
 
 use super::choice::Choice;
 use super::recall::Recall;
-use super::{Act, Plan};
+use super::{Plan, is_event};
 use crate::hand::{Asked, Held, Seen, Told};
 use crate::lab::{Fault, Lab, LabError};
+use crate::scenario::{Request, Stage};
+use crate::story::{Story, of_call, of_fault, of_seen};
 use interlock_coordinator::{Awaited, Coming, EntityView, SubmitError};
-use interlock_kernel::command::{Outcome, Verb};
+use interlock_kernel::command::Outcome;
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::Principal;
 use interlock_kernel::record::AnswerKind;
+use interlock_kernel::time::Span;
 use interlock_kernel::view::Start;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,21 +20,21 @@ use std::sync::Arc;
 
 /// A lab and what was done to it so far.
 pub(super) struct World<'p> {
-    plan: &'p Plan,
+    plan: &'p Plan<'p>,
     pub(super) lab: Lab,
-    /// Acts that have arrived, and the last answer to each.
+    /// Clients' acts that have arrived, and the last answer to each.
     pub(super) arrived: Vec<Option<Result<Outcome, SubmitError>>>,
     /// What each attempt that is not over has seen so far, as one digest.
     locals: BTreeMap<usize, Digest>,
-    /// What happened since it was last asked for.
-    pub(super) seen: Vec<Seen>,
+    /// What happened, if somebody wants to be told.
+    pub(super) story: Option<Story>,
 }
 
 impl<'p> World<'p> {
     /// A new host, brought to where these choices lead; those that cannot be taken are left out.
-    pub(super) fn reach(plan: &'p Plan, recall: &Recall, path: &[Choice]) -> Result<Self, LabError> {
+    pub(super) fn reach(plan: &'p Plan<'p>, recall: &Recall, path: &[Choice]) -> Result<Self, LabError> {
         loop {
-            let mut world = Self::new(plan, recall)?;
+            let mut world = Self::new(plan, recall, None)?;
             for choice in path {
                 world.take(*choice)?;
             }
@@ -41,11 +44,16 @@ impl<'p> World<'p> {
         }
     }
 
-    pub(super) fn new(plan: &'p Plan, recall: &Recall) -> Result<Self, LabError> {
-        let lab = (plan.begin)(Arc::new(recall.clone()))?;
-        let mut world =
-            Self { plan, lab, arrived: vec![None; plan.acts.len()], locals: BTreeMap::new(), seen: Vec::new() };
-        world.look();
+    /// A new host with everything given.
+    pub(super) fn new(plan: &'p Plan<'p>, recall: &Recall, story: Option<Story>) -> Result<Self, LabError> {
+        let stage = Stage { executor: Arc::new(recall.clone()), ..plan.stage.clone() };
+        let arrived = vec![None; plan.asks.len()];
+        let mut world = Self { plan, lab: stage.lab()?, arrived, locals: BTreeMap::new(), story };
+        for given in &plan.scenario.given {
+            let made = world.lab.submit(Principal::local(), given.verb());
+            made.map_err(|why| LabError::Boot(format!("{} was not made: {why}", given.entity)))?;
+        }
+        world.look()?;
         Ok(world)
     }
 
@@ -63,9 +71,8 @@ impl<'p> World<'p> {
         if !faults {
             return choices;
         }
-        let again = self.arrived.iter().enumerate().filter(|(act, answer)| {
-            answer.is_some() && self.plan.acts.get(*act).is_some_and(|act| matches!(act.verb, Verb::Deliver { .. }))
-        });
+        let asks = self.arrived.iter().zip(&self.plan.asks).enumerate();
+        let again = asks.filter(|(_, (answer, ask))| answer.is_some() && is_event(ask));
         choices.extend(again.map(|(act, _)| Choice::Again(act)));
         for (entity, nth, held) in &held {
             if held.asked.is_write() {
@@ -108,48 +115,76 @@ impl<'p> World<'p> {
         held
     }
 
-    fn place(&self, entity: usize, nth: usize) -> Option<usize> {
-        self.held().into_iter().find(|held| (held.0, held.1) == (entity, nth)).map(|held| held.2.place)
-    }
-
     /// Takes a choice; false, and nothing happened, if it cannot be taken now.
     pub(super) fn take(&mut self, choice: Choice) -> Result<bool, LabError> {
         let taken = match choice {
-            Choice::Go(entity, nth) => match self.place(entity, nth) {
-                Some(place) => self.lab.let_go(place).map(|()| true),
+            Choice::Go(entity, nth) => match self.call(entity, nth) {
+                Some(held) => self.lab.let_go(held.place).map(|()| true),
                 None => Ok(false),
             },
             Choice::Unavailable(entity, nth) => self.fault(entity, nth, Fault::Unavailable),
             Choice::AnswerLost(entity, nth) => self.fault(entity, nth, Fault::Unknown { kept: true }),
             Choice::WriteLost(entity, nth) => self.fault(entity, nth, Fault::Unknown { kept: false }),
-            Choice::Act(act) if self.arrived.get(act).is_some_and(Option::is_none) => Ok(self.arrive(act)),
-            Choice::Again(act) if self.arrived.get(act).is_some_and(Option::is_some) => Ok(self.arrive(act)),
+            Choice::Act(act) if self.arrived.get(act).is_some_and(Option::is_none) => self.arrive(act),
+            Choice::Again(act) if self.arrived.get(act).is_some_and(Option::is_some) => {
+                self.host("the same event is delivered once more");
+                self.arrive(act)
+            }
             Choice::Act(_) | Choice::Again(_) => Ok(false),
             Choice::Tick => self.lab.tick().map(|next| next.is_some()),
             Choice::Crash => {
+                self.host(&format!("killed{}; boots again", self.before()));
                 self.lab.kill();
                 self.lab.boot().map(|()| true)
             }
             Choice::Down => self.down(),
         }?;
-        self.look();
+        self.look()?;
         Ok(taken)
     }
 
-    fn fault(&mut self, entity: usize, nth: usize, fault: Fault) -> Result<bool, LabError> {
-        match self.place(entity, nth) {
-            Some(place) => self.lab.fault(place, fault).map(|()| true),
-            None => Ok(false),
+    fn call(&self, entity: usize, nth: usize) -> Option<Held> {
+        self.held().into_iter().find(|held| (held.0, held.1) == (entity, nth)).map(|held| held.2)
+    }
+
+    /// Which calls it is before, in words.
+    fn before(&self) -> String {
+        let calls: Vec<_> = self.lab.held().iter().map(of_call).collect();
+        if calls.is_empty() { String::new() } else { format!(" before {}", calls.join(" and ")) }
+    }
+
+    fn host(&mut self, what: &str) {
+        let at_ms = self.lab.passed_ms();
+        if let Some(story) = &mut self.story {
+            story.host(at_ms, what);
         }
     }
 
-    fn arrive(&mut self, act: usize) -> bool {
-        let Some(Act { verb, .. }) = self.plan.acts.get(act) else { return false };
-        let answer = self.lab.submit(Principal::local(), verb.clone());
+    fn fault(&mut self, entity: usize, nth: usize, fault: Fault) -> Result<bool, LabError> {
+        let Some(held) = self.call(entity, nth) else { return Ok(false) };
+        self.host(&of_fault(fault, &held));
+        self.lab.fault(held.place, fault).map(|()| true)
+    }
+
+    fn arrive(&mut self, act: usize) -> Result<bool, LabError> {
+        let Some(ask) = self.plan.asks.get(act) else { return Ok(false) };
+        let (request, entity) = (&ask.request, &ask.entity);
+        let generation = match request {
+            Request::Apply { .. } => {
+                let view = self.lab.read(|host| async move { host.entity(entity).await })?;
+                view.map_or(0, |view| view.head.generation)
+            }
+            _ => 0,
+        };
+        let at_ms = self.lab.passed_ms();
+        let answer = self.lab.submit(Principal::local(), request.verb(entity, generation));
+        if let Some(story) = &mut self.story {
+            story.asked(at_ms, entity, request, &answer);
+        }
         if let Some(slot) = self.arrived.get_mut(act) {
             *slot = Some(answer);
         }
-        true
+        Ok(true)
     }
 
     fn down(&mut self) -> Result<bool, LabError> {
@@ -157,13 +192,16 @@ impl<'p> World<'p> {
         let Some(timer) = timers.into_iter().find(|next| matches!(next.what, Awaited::Timer(_))) else {
             return Ok(false);
         };
+        let in_ms = timer.in_ms.max(1);
+        self.host(&format!("killed{}; boots again after {}", self.before(), Span(in_ms)));
         self.lab.kill();
-        self.lab.advance(timer.in_ms.max(1), &mut |_| crate::lab::Turn::Wait)?;
+        self.lab.advance(in_ms, &mut |_| crate::lab::Turn::Wait)?;
         self.lab.boot().map(|()| true)
     }
 
-    /// Takes in what attempts did.
-    fn look(&mut self) {
+    /// Takes in what attempts did, and tells it.
+    fn look(&mut self) -> Result<(), LabError> {
+        let at_ms = self.lab.passed_ms();
         for seen in self.lab.take_seen() {
             match &seen {
                 Seen::Began { place, start } => {
@@ -177,12 +215,20 @@ impl<'p> World<'p> {
                     self.locals.remove(place);
                 }
             }
-            self.seen.push(seen);
+            if let Some(story) = &mut self.story
+                && let Some((who, what, more)) = of_seen(&seen)
+            {
+                story.line(at_ms, &who, &what, more);
+            }
         }
-        if self.lab.held().is_empty() && self.lab.hung().is_empty() {
+        if self.lab.held().is_empty() {
             // Also those of a host that was killed: places begin anew with each.
             self.locals.clear();
         }
+        if let Some(story) = &mut self.story {
+            story.follow(&mut self.lab, &self.plan.entities)?;
+        }
+        Ok(())
     }
 
     /// The entities as they stand.
@@ -209,11 +255,11 @@ impl<'p> World<'p> {
                 None => text.push_str("none;"),
             }
         }
-        for (act, answer) in self.plan.acts.iter().zip(&self.arrived) {
+        for (ask, answer) in self.plan.asks.iter().zip(&self.arrived) {
             let _ = write!(text, "|{}", answer.is_some());
-            if let Verb::Deliver { entity, event } = &act.verb {
-                let (entity, id) = (entity.clone(), event.id.clone());
-                let known = self.lab.read(|host| async move { host.answer(&entity, &id).await })?;
+            if let Request::Send { id, .. } = &ask.request {
+                let entity = &ask.entity;
+                let known = self.lab.read(|host| async move { host.answer(entity, id).await })?;
                 let _ = write!(text, "{:?}", known.map(|known| known.answer.kind));
             }
         }

@@ -250,7 +250,8 @@ fn what_clients_want_is_made_written_and_taken_away() {
               client  a: kill: no longer wanted   accepted
               a       v2  killed: no longer wanted
         a: killed, for good
-    "#]].assert_eq(&told(
+    "#]]
+    .assert_eq(&told(
         r#"
         scenario = "a life"
         given = []

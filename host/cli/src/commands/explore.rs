@@ -1,0 +1,60 @@
+//! `interlock explore`: every order of what can happen, from a folder's scenarios.
+
+use super::stage::{Staged, aside, only, short, staged};
+use crate::args::Explore;
+use crate::failed::{Code, Failed};
+use crate::out::Out;
+use crate::show::{self, Searched};
+use interlock_lab::explore::{Options, Path, explore, replay};
+use interlock_store::{Clock as _, SystemClock};
+
+/// Runs it: a promise that breaks is a refusal.
+pub(crate) async fn run(args: Explore, out: Out) -> Result<(), Failed> {
+    let mut staged = staged(&args.path, out).await?;
+    let options = Options {
+        depth: args.depth,
+        faults: args.faults,
+        states: args.states,
+        sees_tokens: staged.sees_tokens,
+        all_orders: args.all_orders,
+    };
+    if let Some(order) = &args.replay {
+        return again(staged, order, options, &args, out).await;
+    }
+    if let Some(text) = &args.filter {
+        only(&mut staged.scenarios, text)?;
+    }
+    let stopwatch = SystemClock::new();
+    let mut broken = false;
+    for scenario in &staged.scenarios {
+        let (scenario, stage) = (scenario.clone(), staged.stage.clone());
+        let name = short(&scenario);
+        out.hint(&format!("searching from {name}: {}", scenario.name));
+        let sentence = scenario.name.clone();
+        let found = aside(move || explore(&scenario, &stage, options)).await?.map_err(anyhow::Error::from)?;
+        broken |= found.broken.is_some();
+        let searched = Searched::of(&name, &sentence, &args.path, &found);
+        out.result(&searched, |paint| show::searched(&searched, paint));
+    }
+    out.hint(&format!("{:.1} s", stopwatch.monotonic().as_secs_f64()));
+    if broken { Out::over(Code::Refused) } else { Ok(()) }
+}
+
+/// Plays one order again: `SCENARIO:CHOICES`, as a search has printed it.
+async fn again(staged: Staged, order: &str, options: Options, args: &Explore, out: Out) -> Result<(), Failed> {
+    let (name, path) = order.split_once(':').ok_or_else(|| {
+        Failed::Input(format!("--replay: expected SCENARIO:CHOICES as a search prints it, got {order:?}"))
+    })?;
+    let path: Path = path.parse().map_err(|why| Failed::Input(format!("--replay: {why}")))?;
+    let names: Vec<String> = staged.scenarios.iter().map(short).collect();
+    let place = names.iter().position(|known| known == name);
+    let scenario = place.and_then(|place| staged.scenarios.get(place).cloned()).ok_or_else(|| {
+        Failed::Input(format!("--replay: expected one of the scenarios {}, got {name:?}", show::list(&names)))
+    })?;
+    let sentence = scenario.name.clone();
+    let stage = staged.stage.clone();
+    let told = aside(move || replay(&scenario, &stage, options, &path)).await?.map_err(anyhow::Error::from)?;
+    let searched = Searched::again(name, &sentence, &args.path, &told);
+    out.result(&searched, |paint| show::searched(&searched, paint));
+    if told.broken.is_some() { Out::over(Code::Refused) } else { Ok(()) }
+}
