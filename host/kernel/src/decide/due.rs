@@ -6,6 +6,7 @@ use super::draft::{Draft, Given, Tag};
 use super::enter::path;
 use crate::command::Outcome;
 use crate::ids::{EntityId, Name};
+use crate::machine::FailurePath;
 use crate::record::{BeginReason, Cause, CauseKind, FactKind, Failure, Key, What};
 use crate::time::{Span, WallTime};
 use crate::view::{Decision, Stop};
@@ -34,7 +35,10 @@ pub(super) fn due(given: &Given<'_>, entity: &EntityId) -> Result<Decision, Stop
         let failure = Failure { permanent: false, code: "deadline".to_owned(), reason, retry_after_ms: None };
         let tag = Tag { attempt: attempt.map(|open| (open.ordinal, open.token)), ..Tag::default() };
         let path = path(&machine, &draft.head.state, false);
-        draft.fail(&path, failure, "deadline", tag)?;
+        // Parked already: why it was tells an operator more than that nobody came in time.
+        if !(parked && path == FailurePath::Park) {
+            draft.fail(&path, failure, "deadline", tag)?;
+        }
     } else if lock.as_ref().is_some_and(|lock| passed(lock.limit)) {
         let limit = draft.revision.machine.limits.execution_ms.unwrap_or_default();
         let reason = format!("running for more than {} (limits.execution)", Span(limit));

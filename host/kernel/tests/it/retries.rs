@@ -336,7 +336,7 @@ fn a_rest_has_no_deadline() {
 }
 
 #[test]
-fn a_deadline_works_while_parked_and_one_that_parked_starts_anew() {
+fn a_deadline_that_would_park_what_is_parked_keeps_the_first_reason_and_unpark_sets_it_anew() {
     let job = job().with(|machine| {
         let state = machine.states.get_mut(&name("working")).unwrap();
         state.deadline_ms = Some(10_000);
@@ -346,8 +346,12 @@ fn a_deadline_works_while_parked_and_one_that_parked_starts_anew() {
     world.send(&id, "run", "r1");
     world.fail(&id, "slow");
     assert_eq!(world.head(&id).park.unwrap().code, "exhausted");
+    let entries = world.head(&id).history.last;
     world.due(&id);
-    assert_eq!((world.store, world.head(&id).park.unwrap().code.as_str()), (10_000, "deadline"));
+    let head = world.head(&id);
+    // Why it was parked stays said: that nobody came in time says less.
+    assert_eq!((world.store, head.park.unwrap().code.as_str(), head.deadline), (10_000, "exhausted", None));
+    assert_eq!(head.history.last, entries);
     world.pass(70_000);
     world.ok(Verb::Unpark(id.clone()));
     assert_eq!(world.head(&id).deadline.unwrap().0, 90_000);
