@@ -44,20 +44,20 @@ fn read_component(path: &Path) -> Result<Vec<u8>, Failed> {
     std::fs::read(path).map_err(|why| Failed::Input(format!("{}: {why}", path.display())))
 }
 
-/// The component's file: the one that the manifest names, or the one that the folder's crate builds.
+/// The component's file: the one that the manifest names, or the one that the crate in its folder builds.
 pub(crate) async fn component(folder: &Path, file: &str, build: bool, out: Out) -> Result<PathBuf, Failed> {
     let named = folder.join(file);
-    let crate_here = folder.join("Cargo.toml").is_file();
-    match (named.is_file(), build, crate_here) {
+    let source = named.parent().unwrap_or(folder);
+    match (named.is_file(), build, source.join("Cargo.toml").is_file()) {
         (true, false, _) => Ok(named),
-        (_, _, true) => self::build(folder.to_owned(), out).await,
+        (_, _, true) => self::build(source.to_owned(), out).await,
         (true, true, false) => {
-            Err(Failed::Input(format!("--build: expected a Rust crate in {}, got no Cargo.toml", folder.display())))
+            Err(Failed::Input(format!("--build: expected a Rust crate in {}, got no Cargo.toml", source.display())))
         }
         (false, _, false) => Err(Failed::Input(format!(
             "{}: no such component, and no Cargo.toml in {} to build it from",
             named.display(),
-            folder.display()
+            source.display()
         ))),
     }
 }

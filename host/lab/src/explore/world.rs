@@ -57,7 +57,7 @@ impl<'p> World<'p> {
         Ok(world)
     }
 
-    /// Everything that can happen now, cheapest explanation first; faults only if `faults` are left.
+    /// Everything that can happen now, the most ordinary first; faults only if `faults` are left.
     pub(super) fn enabled(&self, coming: &[Coming], faults: bool) -> Vec<Choice> {
         let held = self.held();
         let mut choices: Vec<_> = held.iter().map(|(entity, nth, _)| Choice::Go(*entity, *nth)).collect();
@@ -65,11 +65,15 @@ impl<'p> World<'p> {
         let first = self.arrived.iter().position(Option::is_none).unwrap_or(self.arrived.len());
         let window = first..self.arrived.len().min(first.saturating_add(super::TOGETHER_MAX));
         choices.extend(window.filter(|act| self.arrived.get(*act).is_some_and(Option::is_none)).map(Choice::Act));
-        if !coming.is_empty() && (faults || !Self::is_fault(Choice::Tick, coming)) {
+        let slow = Self::is_fault(Choice::Tick, coming);
+        if !coming.is_empty() && !slow {
             choices.push(Choice::Tick);
         }
         if !faults {
             return choices;
+        }
+        if !held.is_empty() || !coming.is_empty() {
+            choices.push(Choice::Crash);
         }
         let asks = self.arrived.iter().zip(&self.plan.asks).enumerate();
         let again = asks.filter(|(_, (answer, ask))| answer.is_some() && is_event(ask));
@@ -81,8 +85,8 @@ impl<'p> World<'p> {
                 choices.push(Choice::WriteLost(*entity, *nth));
             }
         }
-        if !held.is_empty() || !coming.is_empty() {
-            choices.push(Choice::Crash);
+        if slow {
+            choices.push(Choice::Tick);
         }
         if coming.iter().any(|coming| matches!(coming.what, Awaited::Timer(_))) {
             choices.push(Choice::Down);
@@ -275,7 +279,8 @@ impl<'p> World<'p> {
 
     /// Whether an answer says that an event was taken or is to be.
     pub(super) fn was_taken(answer: &Result<Outcome, SubmitError>) -> bool {
-        matches!(answer, Ok(Outcome::Answered { answer, .. }) if answer.kind != AnswerKind::Refused)
+        let takes = |kind| matches!(kind, AnswerKind::Accepted | AnswerKind::Queued);
+        matches!(answer, Ok(Outcome::Answered { answer, .. }) if takes(answer.kind))
     }
 }
 

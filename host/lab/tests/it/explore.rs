@@ -68,20 +68,19 @@ fn what_breaks_is_told_from_its_beginning_and_can_be_played_again() {
     };
     expect![[r#"
         no run counts twice: job/it: expected data.runs le 2, got 3 and 2
-        1 fault, a1-g1-t-t-g1-g1-t-g1
+        1 fault, a1-g1-x-g1-g1-t-g1
         0:00  it      v1  created, idle
                         data {"runs":0}
               client  it: run (e1)   accepted
               it      v2  run -> first   attempt 1, token t1
               it      v3  first saved
                         data.runs = 1
-        0:30  it      v3  attempt 1 failed: idle-deadline, next in 1 s
-                        first was without progress for 30 s
-        0:31  it      v3  attempt 2 begun   attempt 2, token t2
+              host    killed before first attempt 1 call 2, transition to pause; boots again
+              it      v3  attempt 1 lost with its host, begun again   attempt 2, token t2
               it      v4  first saved
                         data.runs = 2
               it      v5  first -> pause
-        2:01  it      v6  after -> second   attempt 1, token t3
+        1:30  it      v6  after -> second   attempt 1, token t3
               it      v7  second -> idle
                         data.runs = 3
     "#]]
@@ -124,6 +123,14 @@ fn an_execution_that_nobody_ends_is_found() {
     assert_eq!(told.faults, 2, "with one fault it is not reached");
     let allowed = format!("{RUN_AND_NOTE}[then]\nparked = true\n");
     assert!(found(&allowed, Options { depth: Some(12), ..faults(2) }).broken.is_none());
+}
+
+#[test]
+fn an_event_that_came_too_late_need_not_take_effect() {
+    let source = JOB.replace("on.run = { to = \"first\" }", "on.run = { to = \"over\" }\non.note = { to = \"first\" }");
+    let stage = stage(&format!("{source}\n[states.over]\nkind = \"final\"\noutcome = \"succeeded\"\n"));
+    let found = explore(&scenario(RUN_AND_NOTE, &stage), &stage, faults(0)).unwrap();
+    assert!(found.broken.is_none() && found.stopped.is_none(), "{found:?}");
 }
 
 #[test]
