@@ -7,7 +7,9 @@ use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::Principal;
 use interlock_kernel::record::Failure;
 use interlock_manifest::Manifest;
-use interlock_store::{Clock as _, Fault as StoreFault, ManualClock, Mem, MemImage, StoreError, SystemClock};
+use interlock_store::{
+    Clock as _, Condition, Fault as StoreFault, ManualClock, Mem, MemImage, Store as _, StoreError, SystemClock,
+};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +61,8 @@ pub enum Fault {
     },
     /// The host is killed, and boots again.
     Crash,
+    /// The host is killed right behind the next commit, before anybody hears of it, and boots again.
+    CrashBehind,
 }
 
 /// Why a lab cannot go on. Refusals are no such thing.
@@ -294,6 +298,15 @@ impl Lab {
                 };
                 let _ = self.submit(Principal::host(), Verb::End(claim, failure));
             }
+            Fault::CrashBehind => {
+                if let Some(life) = &self.life {
+                    life.mem.die_after_commit();
+                }
+                self.hand.let_go(place);
+                self.rest()?;
+                self.kill();
+                return self.boot();
+            }
             Fault::Unavailable => self.fail_next(StoreFault::Unavailable),
             Fault::Unknown { kept } => self.fail_next(StoreFault::Indeterminate { kept }),
         }
@@ -396,7 +409,7 @@ impl Lab {
         let Some(life) = &self.life else { return Ok(()) };
         for _ in 0..CATCH_UP_MAX {
             life.runtime.block_on(quiet(&self.hand, &self.computed));
-            if !life.host.is_catching_up() {
+            if !life.host.is_catching_up() || life.mem.health().condition == Condition::Closed {
                 return Ok(());
             }
             let now = self.clock.monotonic();

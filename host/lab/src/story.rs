@@ -389,6 +389,7 @@ pub fn of_fault(fault: Fault, held: &Held) -> String {
         Fault::Unknown { kept: true } => format!("the store keeps {call}, and its answer is lost"),
         Fault::Unknown { kept: false } => format!("the store loses {call}, and its answer"),
         Fault::Crash => format!("killed before {call}; boots again"),
+        Fault::CrashBehind => format!("killed behind {call}, before it hears of it; boots again"),
     }
 }
 

@@ -89,6 +89,10 @@ struct Inner {
     completions: VecDeque<Box<dyn Job>>,
     admissions: VecDeque<Box<dyn Job>>,
     faults: VecDeque<Fault>,
+    /// The process dies behind the next commit that writes something.
+    dies: bool,
+    /// Jobs of a process that died: kept, so that whoever waits for them waits for good.
+    dead: Vec<Box<dyn Job>>,
     record: BatchRecord,
     last_seq: u64,
     held: bool,
@@ -139,6 +143,8 @@ impl Mem {
                     completions: VecDeque::new(),
                     admissions: VecDeque::new(),
                     faults: VecDeque::new(),
+                    dies: false,
+                    dead: Vec::new(),
                     last_seq: record.seq_ceiling,
                     record,
                     held: false,
@@ -160,6 +166,12 @@ impl Mem {
         self.shared.lock().faults.push_back(fault);
     }
 
+    /// Ends the store as a killed process does, right behind the next commit that writes something: it is
+    /// durable, and nobody is told, not even that there is nothing to wait for. [`Mem::crash`] lets go.
+    pub fn die_after_commit(&self) {
+        self.shared.lock().dies = true;
+    }
+
     /// Stalls the disk: the next batch that writes is not durable, and so not settled, before
     /// [`Mem::release`]; jobs queue behind it and reads go on.
     pub fn hold(&self) {
@@ -177,7 +189,10 @@ impl Mem {
     pub fn crash(&self) {
         let dropped = {
             let mut inner = self.shared.lock();
+            let dead = std::mem::take(&mut inner.dead);
             if inner.closed {
+                drop(inner);
+                drop(dead);
                 return;
             }
             inner.closed = true;
@@ -265,6 +280,15 @@ impl Shared {
             }
             inner.record = sealed.record;
             self.wake.publish(inner.record.feed_newest);
+        }
+        if inner.dies {
+            inner.closed = true;
+            let Inner { dead, completions, admissions, .. } = inner;
+            dead.extend(sealed.ran.into_iter().map(|(job, _)| job));
+            dead.extend(completions.drain(..).chain(admissions.drain(..)));
+            self.wake.close();
+            self.image.lock().open = false;
+            return Vec::new();
         }
         let error = match fault {
             None => return sealed.ran,

@@ -16,6 +16,8 @@ pub enum Choice {
     Again(usize),
     /// The host is killed and boots again at once.
     Crash,
+    /// A held call's write is taken, and the host killed before anybody hears of it; it boots again at once.
+    CrashBehind(usize, usize),
     /// The host is killed, and boots again when the next timer is due.
     Down,
     /// The store does not take the write of a held call.
@@ -58,6 +60,7 @@ impl fmt::Display for Choice {
             Self::Tick => f.write_str("t"),
             Self::Again(act) => write!(f, "d{}", act.saturating_add(1)),
             Self::Crash => f.write_str("x"),
+            Self::CrashBehind(entity, nth) => held(f, 'z', entity, nth),
             Self::Down => f.write_str("y"),
             Self::Unavailable(entity, nth) => held(f, 'u', entity, nth),
             Self::AnswerLost(entity, nth) => held(f, 'k', entity, nth),
@@ -70,7 +73,7 @@ impl FromStr for Choice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("expected one of g1, a1, t, d1, x, y, u1, k1, l1 and the like, got {text:?}");
+        let bad = || format!("expected one of g1, a1, t, d1, x, y, z1, u1, k1, l1 and the like, got {text:?}");
         let mut letters = text.chars();
         let letter = letters.next().ok_or_else(bad)?;
         let rest = letters.as_str();
@@ -88,6 +91,7 @@ impl FromStr for Choice {
             'u' => held().map(|(entity, nth)| Self::Unavailable(entity, nth))?,
             'k' => held().map(|(entity, nth)| Self::AnswerLost(entity, nth))?,
             'l' => held().map(|(entity, nth)| Self::WriteLost(entity, nth))?,
+            'z' => held().map(|(entity, nth)| Self::CrashBehind(entity, nth))?,
             't' if rest.is_empty() => Self::Tick,
             'x' if rest.is_empty() => Self::Crash,
             'y' if rest.is_empty() => Self::Down,
@@ -134,8 +138,9 @@ mod tests {
             Choice::Unavailable(0, 0),
             Choice::AnswerLost(0, 1),
             Choice::WriteLost(2, 0),
+            Choice::CrashBehind(0, 0),
         ]);
-        assert_eq!(path.to_string(), "a1-g2-g1.3-t-d12-x-y-u1-k1.2-l3");
+        assert_eq!(path.to_string(), "a1-g2-g1.3-t-d12-x-y-u1-k1.2-l3-z1");
         assert_eq!(path.to_string().parse(), Ok(path));
         for bad in ["q", "a0", "a", "g1.0", "t1", "x2", "a1-zz"] {
             assert!(bad.parse::<Path>().is_err(), "{bad}");

@@ -7,8 +7,8 @@
 //! cut down until no single choice can be left out. The same scenario gives the same bytes.
 //!
 //! Crash points: whatever a step does between two calls that reach the store leaves no trace, so a crash
-//! there is the same as one before the later call; that is where it is played, and once more after each
-//! commit before its answer (a lost answer).
+//! there is the same as one before the later call. That is where it is played, and behind each write,
+//! before anybody hears of it.
 
 mod choice;
 mod judge;

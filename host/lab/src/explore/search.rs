@@ -104,7 +104,7 @@ impl Search<'_> {
         let counts = &mut self.counts;
         counts.choices = counts.choices.saturating_add(1);
         let counter = match choice {
-            Choice::Crash | Choice::Down => &mut counts.crash_points,
+            Choice::Crash | Choice::CrashBehind(..) | Choice::Down => &mut counts.crash_points,
             Choice::Unavailable(..) | Choice::AnswerLost(..) | Choice::WriteLost(..) => &mut counts.lost,
             Choice::Again(_) => &mut counts.doubled,
             Choice::Tick if cost > 0 => &mut counts.slow,

@@ -80,6 +80,7 @@ impl<'p> World<'p> {
         choices.extend(again.map(|(act, _)| Choice::Again(act)));
         for (entity, nth, held) in &held {
             if held.asked.is_write() {
+                choices.push(Choice::CrashBehind(*entity, *nth));
                 choices.push(Choice::Unavailable(*entity, *nth));
                 choices.push(Choice::AnswerLost(*entity, *nth));
                 choices.push(Choice::WriteLost(*entity, *nth));
@@ -129,6 +130,7 @@ impl<'p> World<'p> {
             Choice::Unavailable(entity, nth) => self.fault(entity, nth, Fault::Unavailable),
             Choice::AnswerLost(entity, nth) => self.fault(entity, nth, Fault::Unknown { kept: true }),
             Choice::WriteLost(entity, nth) => self.fault(entity, nth, Fault::Unknown { kept: false }),
+            Choice::CrashBehind(entity, nth) => self.fault(entity, nth, Fault::CrashBehind),
             Choice::Act(act) if self.arrived.get(act).is_some_and(Option::is_none) => self.arrive(act),
             Choice::Again(act) if self.arrived.get(act).is_some_and(Option::is_some) => {
                 self.host("the same event is delivered once more");

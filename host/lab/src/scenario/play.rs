@@ -231,7 +231,7 @@ impl<'s> Player<'s> {
         match ask.fault {
             Some(Fault::Unavailable) => self.lab.fail_next(StoreFault::Unavailable),
             Some(Fault::Unknown { kept }) => self.lab.fail_next(StoreFault::Indeterminate { kept }),
-            Some(Fault::Conflict | Fault::Fenced | Fault::Crash) | None => {}
+            Some(Fault::Conflict | Fault::Fenced | Fault::Crash | Fault::CrashBehind) | None => {}
         }
         let at_ms = self.lab.passed_ms();
         let answer = self.lab.submit(Principal::local(), ask.request.verb(&ask.entity, generation));

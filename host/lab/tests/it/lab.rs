@@ -83,6 +83,7 @@ fn each_fault_is_what_it_says() {
         (Fault::Unknown { kept: false }, vec!["store"], r#"pause v4 {"runs":1}"#),
         (Fault::Unknown { kept: true }, vec!["store"], r#"pause v5 {"runs":2}"#),
         (Fault::Crash, vec![], r#"pause v4 {"runs":1}"#),
+        (Fault::CrashBehind, vec![], r#"pause v5 {"runs":2}"#),
     ];
     for (fault, refused, ends) in expected {
         let mut lab = lab();
