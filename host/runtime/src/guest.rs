@@ -155,16 +155,14 @@ impl Guest {
 
     /// The same for what the coordinator answered.
     pub(crate) fn refuse_submit(&mut self, error: SubmitError) -> Refusal {
-        let unavailable = |got: String| Rejection::new(Code::Unavailable, "store", "an answer", got);
+        let unavailable =
+            |got: String, ms| Rejection::new(Code::Unavailable, "store", "an answer", got).retry_after(ms);
         self.refuse(match error {
             SubmitError::Rejected(rejection) => *rejection,
-            SubmitError::Contended { retry_after_ms } => {
-                unavailable("a full queue".to_owned()).retry_after(retry_after_ms)
-            }
-            SubmitError::Store(error) if error.is_retryable() => {
-                unavailable(error.to_string()).retry_after(UNAVAILABLE_RETRY_MS)
-            }
-            SubmitError::Store(error) => unavailable(error.to_string()),
+            SubmitError::Contended { retry_after_ms } => unavailable("a full queue".to_owned(), retry_after_ms),
+            // What the store cannot do is no fault of the step's, so none of it is for good. Where a write's fate is
+            // not known, the next attempt reads what there is.
+            SubmitError::Store(error) => unavailable(error.to_string(), UNAVAILABLE_RETRY_MS),
         })
     }
 

@@ -5,4 +5,5 @@ mod deploy;
 mod hostile;
 mod library;
 mod speed;
+mod unknown;
 mod wasi;
