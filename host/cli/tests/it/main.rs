@@ -1,5 +1,7 @@
 //! The command as a script meets it: output, exit codes, signals.
 
+mod gallery;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
