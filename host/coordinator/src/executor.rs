@@ -154,9 +154,21 @@ impl Attempt {
     /// # Errors
     /// [`SubmitError::Rejected`] with `fenced`; what the store cannot do.
     pub async fn reload(&self) -> Result<Snapshot, SubmitError> {
-        self.before(|| Call::Reload).await;
+        self.read_as(Call::Reload).await
+    }
+
+    /// The same after an accepted checkpoint, for a step that did not ask for it.
+    ///
+    /// # Errors
+    /// As [`Attempt::reload`].
+    pub async fn look_again(&self) -> Result<Snapshot, SubmitError> {
+        self.read_as(Call::LookAgain).await
+    }
+
+    async fn read_as(&self, call: Call<'static>) -> Result<Snapshot, SubmitError> {
+        self.before(|| call.clone()).await;
         let read = self.read_again().await;
-        self.after(Some(Call::Reload), read.as_ref().map_or_else(Reply::Refused, Reply::Read));
+        self.after(Some(call), read.as_ref().map_or_else(Reply::Refused, Reply::Read));
         read
     }
 
@@ -209,12 +221,7 @@ impl Attempt {
         }
         let failure = match ended {
             Ended::Failed(failure) => failure,
-            Ended::Returned => Failure {
-                permanent: false,
-                code: "no-transition".to_owned(),
-                reason: "the step returned without an accepted transition".to_owned(),
-                retry_after_ms: None,
-            },
+            Ended::Returned => no_transition(),
         };
         self.core.end(&self.run, failure);
     }
@@ -249,6 +256,16 @@ impl Attempt {
             }
             .into()),
         }
+    }
+}
+
+/// The failure of a step that returned and left its entity where it was.
+pub(crate) fn no_transition() -> Failure {
+    Failure {
+        permanent: false,
+        code: "no-transition".to_owned(),
+        reason: "the step returned without an accepted transition".to_owned(),
+        retry_after_ms: None,
     }
 }
 

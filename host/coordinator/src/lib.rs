@@ -4,7 +4,8 @@
 //! entity. Here a command becomes one decision in one transaction (`submit`), what a decision asks
 //! to look at is looked at once it is durable (`core`), and what nobody asked for is noticed: time
 //! that has come (`scheduler`), attempts that wait for a slot (`dispatch`), attempts of an earlier
-//! boot (`recover`), records that disagree (`reconcile`). It runs no guest: an [`Executor`] does.
+//! boot (`recover`), records that disagree (`reconcile`). It runs no step: an [`Executor`] does, and hands
+//! it what [`contract`] allows.
 //!
 //! Start with [`Coordinator::open`]; write through [`Coordinator::submit`]; read on durable snapshots
 //! through the other methods.
@@ -44,6 +45,7 @@
 mod alarm;
 mod codec;
 mod coming;
+pub mod contract;
 mod coordinator;
 mod core;
 mod counters;

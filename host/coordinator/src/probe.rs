@@ -20,6 +20,8 @@ pub enum Call<'a> {
     Transition(&'a Name, &'a Change),
     /// The entity, again.
     Reload,
+    /// The entity as it is after an accepted checkpoint: no call of the step's own, the host reads it for it.
+    LookAgain,
     /// Whether it is still the open one.
     StillHolds,
 }

@@ -7,7 +7,7 @@ use interlock_kernel::ids::{EntityId, Name};
 use interlock_kernel::view::{Claim, Start};
 use interlock_store::BoxFuture;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// What an attempt asks for.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub enum Asked {
     Transition(Name, Change),
     /// The entity, again.
     Reload,
+    /// The entity after an accepted checkpoint, which the host reads for the step.
+    LookAgain,
     /// Whether it is still the open one.
     StillHolds,
 }
@@ -28,6 +30,7 @@ impl Asked {
             Call::Save(change) => Self::Save((*change).clone()),
             Call::Transition(to, change) => Self::Transition((*to).clone(), (*change).clone()),
             Call::Reload => Self::Reload,
+            Call::LookAgain => Self::LookAgain,
             Call::StillHolds => Self::StillHolds,
         }
     }
@@ -74,7 +77,8 @@ pub struct Held {
     pub step: Name,
     /// Its number in the visit.
     pub attempt: u32,
-    /// The number of this call in the attempt, from 1.
+    /// The number of this call among the step's own in the attempt, from 1; what the host reads after a
+    /// checkpoint has the checkpoint's.
     pub nth: u32,
     /// What it asks for.
     pub asked: Asked,
@@ -108,7 +112,14 @@ pub enum Seen {
 
 /// Holds the attempts of one host. Clones are the same hand.
 #[derive(Clone, Default)]
-pub(crate) struct Hand(Arc<Mutex<Table>>);
+pub(crate) struct Hand(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    table: Mutex<Table>,
+    /// Told with everything that happens here.
+    stirred: Notify,
+}
 
 #[derive(Default)]
 struct Table {
@@ -135,7 +146,18 @@ enum Doing {
 
 impl Hand {
     fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something happens here.
+    fn stirs(&self, table: &mut Table) {
+        table.stir += 1;
+        self.0.stirred.notify_one();
+    }
+
+    /// Completes when something has happened since the last time that it did.
+    pub(crate) async fn stirred(&self) {
+        self.0.stirred.notified().await;
     }
 
     /// Moves whenever an attempt does something.
@@ -180,7 +202,7 @@ impl Hand {
     /// Lets an attempt ask.
     pub(crate) fn let_go(&self, place: usize) {
         let mut table = self.lock();
-        table.stir += 1;
+        self.stirs(&mut table);
         if let Some(Slot { doing: Doing::Asking(_, go), .. }) = table.slots.get_mut(place)
             && let Some(go) = go.take()
         {
@@ -217,7 +239,7 @@ impl Executor for Watched {
         let start = attempt.start().clone();
         let place = {
             let mut table = self.hand.lock();
-            table.stir += 1;
+            self.hand.stirs(&mut table);
             table.slots.push(Slot {
                 claim: start.claim.clone(),
                 step: start.step.clone(),
@@ -242,8 +264,8 @@ struct Grip {
 impl Grip {
     fn with<T>(&self, change: impl FnOnce(&mut Slot, &mut Vec<Seen>) -> T) -> Option<T> {
         let mut table = self.hand.lock();
-        let Table { slots, seen, stir } = &mut *table;
-        *stir += 1;
+        self.hand.stirs(&mut table);
+        let Table { slots, seen, .. } = &mut *table;
         slots.get_mut(self.place).map(|slot| change(slot, seen))
     }
 }
@@ -252,7 +274,7 @@ impl Probe for Grip {
     fn before<'a>(&'a self, _attempt: &'a Attempt, call: Call<'a>) -> BoxFuture<'a, ()> {
         let (go, gone) = oneshot::channel();
         self.with(|slot, _| {
-            slot.calls += 1;
+            slot.calls += u32::from(!matches!(call, Call::LookAgain));
             slot.given_up = false;
             slot.doing = Doing::Asking(Asked::of(&call), Some(go));
         });

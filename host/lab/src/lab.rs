@@ -26,6 +26,9 @@ const QUIET_ROUNDS: u32 = 24;
 /// until its idle deadline ends it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How often a step that computes is looked at, in real time, if nothing tells that it went on.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// Times that the clock is moved for a host that catches up after its store failed.
 const CATCH_UP_MAX: u32 = 200;
 
@@ -105,6 +108,7 @@ pub struct Lab {
     seen: Vec<Seen>,
     boots: u32,
     computed: SystemClock,
+    patience: Duration,
 }
 
 /// One boot. Dropped in this order, as a killed process goes: all at once.
@@ -132,6 +136,7 @@ impl Lab {
             seen: Vec::new(),
             boots: 0,
             computed: SystemClock::new(),
+            patience: PATIENCE,
         };
         lab.boot()?;
         Ok(lab)
@@ -169,6 +174,11 @@ impl Lab {
             drop(mem);
             self.hand = Hand::default();
         }
+    }
+
+    /// Sets how long a step may compute, in real time, before nobody waits for it any more; 10 s in a new lab.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
     }
 
     /// Whether a host is up.
@@ -408,7 +418,7 @@ impl Lab {
     fn rest(&mut self) -> Result<(), LabError> {
         let Some(life) = &self.life else { return Ok(()) };
         for _ in 0..CATCH_UP_MAX {
-            life.runtime.block_on(quiet(&self.hand, &self.computed));
+            life.runtime.block_on(quiet(&self.hand, &self.computed, self.patience));
             if !life.host.is_catching_up() || life.mem.health().condition == Condition::Closed {
                 return Ok(());
             }
@@ -427,8 +437,9 @@ impl fmt::Debug for Lab {
 }
 
 /// Completes once nothing stirs. Steps may compute on other threads, and are waited for within reason.
-async fn quiet(hand: &Hand, stopwatch: &SystemClock) {
+async fn quiet(hand: &Hand, stopwatch: &SystemClock, patience: Duration) {
     let mut quiet = 0;
+    let mut waited = 0;
     let mut stir = hand.stir();
     let began = stopwatch.monotonic();
     while quiet < QUIET_ROUNDS {
@@ -436,8 +447,12 @@ async fn quiet(hand: &Hand, stopwatch: &SystemClock) {
         let now = hand.stir();
         if hand.is_computing() {
             quiet = 0;
-            if now == stir && stopwatch.monotonic().saturating_sub(began) > PATIENCE {
+            waited = if now == stir { waited + 1 } else { 0 };
+            if now == stir && stopwatch.monotonic().saturating_sub(began) > patience {
                 hand.give_up();
+            } else if waited > QUIET_ROUNDS {
+                // It computes on a thread of its own, which needs this processor more.
+                let _ = tokio::time::timeout(LOOK, hand.stirred()).await;
             }
         } else if now == stir {
             quiet += 1;

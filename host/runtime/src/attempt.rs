@@ -9,8 +9,9 @@ use crate::host::types;
 use crate::library::{Library, Prepared};
 use crate::limits::{AFTERWARDS_TICKS_MAX, HANDLES_MAX, HOSTCALL_BYTES_MAX};
 use crate::logs::Logs;
-use crate::stopped::{self, Stopped, retryable};
+use crate::stopped::{self, Stopped};
 use futures_util::FutureExt as _;
+use interlock_coordinator::contract::{self, retryable};
 use interlock_coordinator::{Attempt, Closed, Ended, Executor, Gate};
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -139,23 +140,16 @@ impl Inner {
             }
         };
         let guest = store.into_data();
-        let (spent, waited) = (guest.rights.is_spent(), guest.waited);
-        let attempt = guest.into_attempt();
-
         let dropped = logs.close();
         self.runs.fetch_add(1, Ordering::Relaxed);
         self.run_ns.fetch_add(nanos(engines.uptime().saturating_sub(began)), Ordering::Relaxed);
-        self.waited_ns.fetch_add(nanos(waited), Ordering::Relaxed);
+        self.waited_ns.fetch_add(nanos(guest.waited), Ordering::Relaxed);
         self.dropped_lines.fetch_add(dropped, Ordering::Relaxed);
-        let ended = ended(called, logs);
-        match ended {
-            Ended::Failed(failure) if spent => {
-                // Nothing that a guest does after its accepted transition changes anything.
-                logs.afterwards(&failure);
-                (attempt, Ended::Returned)
-            }
-            ended => (attempt, ended),
+        let (attempt, ended, afterwards) = guest.handle.over(ended(called, logs));
+        if let Some(failure) = afterwards {
+            logs.afterwards(&failure);
         }
+        (attempt, ended)
     }
 }
 
@@ -188,8 +182,8 @@ fn confine(store: &mut Store<Guest>) {
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|mut context| {
         let guest = context.data_mut();
-        guest.gate.check().map_err(Stopped::Fenced)?;
-        if guest.rights.is_spent() {
+        guest.handle.gate().check().map_err(|closed| Stopped::from(contract::Stopped::Fenced(closed)))?;
+        if guest.handle.is_spent() {
             guest.ticks_after += 1;
             if guest.ticks_after > AFTERWARDS_TICKS_MAX {
                 return Err(Stopped::Afterwards.into());

@@ -18,8 +18,7 @@
 //! # }
 //! ```
 //!
-//! Read next: `attempt.rs` for one run, `guest.rs` for the rules that every import shares, `check.rs`
-//! for what is refused at deploy, `wasi.rs` for what WASI means here.
+//! Read next: `attempt.rs` for one run, `host/` for what guests import, `check.rs` for what is refused at deploy, `wasi.rs` for what WASI means here.
 
 mod attempt;
 mod bindings;
@@ -35,7 +34,6 @@ mod library;
 pub mod limits;
 mod linkers;
 mod logs;
-mod rights;
 mod stopped;
 mod wasi;
 

@@ -1,4 +1,5 @@
-//! Every bound of the sandbox, named once, with why it is that number.
+//! Every bound of the sandbox, named once, with why it is that number. Those of the contract, which hold for
+//! steps without a sandbox too, are in [`contract`](interlock_coordinator::contract).
 
 /// Attempts that run at the same time when nothing else is said: enough to hide the wait for a durable
 /// commit, and 258 GiB of address space reserved for their memories, of the 128 TiB there is.
@@ -39,22 +40,9 @@ pub const HANDLES_MAX: usize = 10_000;
 pub const RESOURCES_MAX: usize = 1_000;
 /// Random bytes of one call.
 pub const RANDOM_BYTES_MAX: u64 = 64 << 10;
-/// Reads of the entity in one attempt: each is a transaction, and none is progress.
-pub const RELOADS_MAX: u32 = 1_000;
 
-/// What a guest is told to wait when the store cannot answer, in ms.
-pub const UNAVAILABLE_RETRY_MS: u64 = 1_000;
-
-/// Log lines of one attempt, standard output and error included; further ones are counted.
-pub const LOG_LINES_MAX: u32 = 1_000;
-/// Text of log lines of one attempt, in bytes; further lines are counted.
-pub const LOG_BYTES_MAX: usize = 256 << 10;
-/// A log line's message, or one of its fields, in bytes; the rest is cut.
-pub const LOG_TEXT_BYTES_MAX: usize = 4 << 10;
 /// What one write to standard output may hold, in bytes.
 pub const OUTPUT_PERMIT_BYTES: usize = 64 << 10;
-/// Fields of a log line; further ones are cut.
-pub const LOG_FIELDS_MAX: usize = 32;
 
 /// How much a guest's clock moves with each call to the host, in ns. A fixed step, not real time, or
 /// an attempt could not be reproduced.

@@ -4,8 +4,8 @@
 //! [`Failure`]: a code for programs, a reason for people with the guest's own stack.
 
 use crate::limits::{AFTERWARDS_TICKS_MAX, EPOCH_TICK_MS, FRAMES_MAX};
-use interlock_coordinator::Closed;
-use interlock_kernel::limits::{REFUSALS_MAX, TEXT_BYTES_MAX};
+use interlock_coordinator::contract::{self, cut, retryable};
+use interlock_kernel::limits::TEXT_BYTES_MAX;
 use interlock_kernel::record::Failure;
 use interlock_kernel::time::Span;
 use std::fmt;
@@ -18,12 +18,8 @@ const FRAME_BYTES_MAX: usize = 120;
 /// Ends an attempt: the contract was abused, or a limit passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stopped {
-    /// The attempt lost the right to go on.
-    Fenced(Closed),
-    /// It asked again after it was told that its handle is spent.
-    Spent,
-    /// It went on asking after too many refusals.
-    Refusals,
+    /// The contract ends it.
+    Contract(contract::Stopped),
     /// It went on for too long after its accepted transition.
     Afterwards,
     /// It wanted more memory than the machine allows.
@@ -32,8 +28,6 @@ pub(crate) enum Stopped {
     Table { cap: usize, wanted: usize },
     /// It slept past its deadline.
     Slept { total_ms: u64, slept_ms: u64 },
-    /// The store could not say what the guest must know to go on.
-    Unavailable(String),
     /// It used a handle that this release grants to nobody.
     NoLease,
 }
@@ -41,14 +35,11 @@ pub(crate) enum Stopped {
 impl Stopped {
     pub(crate) fn code(&self) -> &'static str {
         match self {
-            Self::Fenced(closed) => closed.why,
-            Self::Spent => "spent",
-            Self::Refusals => "refusals",
+            Self::Contract(stopped) => stopped.code(),
             Self::Afterwards => "afterwards",
             Self::Memory { .. } => "memory-limit",
             Self::Table { .. } => "table-limit",
             Self::Slept { .. } => "slept",
-            Self::Unavailable(_) => "unavailable",
             Self::NoLease => "no-lease",
         }
     }
@@ -57,9 +48,7 @@ impl Stopped {
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fenced(closed) => write!(f, "stopped: {}", closed.text),
-            Self::Spent => f.write_str("called again after the answer `spent`: return after an accepted transition"),
-            Self::Refusals => write!(f, "called again after {REFUSALS_MAX} refusals in one attempt"),
+            Self::Contract(stopped) => stopped.fmt(f),
             Self::Afterwards => {
                 write!(
                     f,
@@ -78,13 +67,18 @@ impl fmt::Display for Stopped {
                 Span(*total_ms),
                 Span(*slept_ms)
             ),
-            Self::Unavailable(why) => write!(f, "expected the store to answer, got: {why}"),
             Self::NoLease => f.write_str("expected no lease in this release, got a call on one"),
         }
     }
 }
 
 impl std::error::Error for Stopped {}
+
+impl From<contract::Stopped> for Stopped {
+    fn from(stopped: contract::Stopped) -> Self {
+        Self::Contract(stopped)
+    }
+}
 
 /// What is recorded of an attempt that wasmtime ended. `last_words` is the guest's last line of level
 /// error: a panic says more than the trap that follows it.
@@ -109,16 +103,6 @@ pub(crate) fn failure(error: &wasmtime::Error, last_words: Option<&str>) -> Fail
     retryable(code, reason)
 }
 
-/// A failure that the state's policy retries.
-pub(crate) fn retryable(code: &str, reason: impl Into<String>) -> Failure {
-    Failure {
-        permanent: false,
-        code: code.to_owned(),
-        reason: cut(&reason.into(), TEXT_BYTES_MAX).to_owned(),
-        retry_after_ms: None,
-    }
-}
-
 fn code(error: &wasmtime::Error) -> (&'static str, String) {
     if let Some(stopped) = error.downcast_ref::<Stopped>() {
         return (stopped.code(), stopped.to_string());
@@ -132,13 +116,4 @@ fn code(error: &wasmtime::Error) -> (&'static str, String) {
         Some(trap) => ("trap", trap.to_string()),
         None => ("trap", error.root_cause().to_string()),
     }
-}
-
-/// The longest beginning of at most this many bytes.
-pub(crate) fn cut(text: &str, bytes_max: usize) -> &str {
-    let mut end = text.len().min(bytes_max);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
 }

@@ -6,11 +6,12 @@
 //! drawn from the attempt's seed. Standard output and error become log lines.
 
 use crate::guest::Guest;
-use crate::limits::{CLOCK_STEP_NS, LOG_TEXT_BYTES_MAX, OUTPUT_PERMIT_BYTES, RANDOM_BYTES_MAX};
+use crate::limits::{CLOCK_STEP_NS, OUTPUT_PERMIT_BYTES, RANDOM_BYTES_MAX};
 use crate::logs::Logs;
 use crate::stopped::Stopped;
 use bytes::Bytes;
 use interlock_coordinator::Attempt;
+use interlock_coordinator::contract::LOG_TEXT_BYTES_MAX;
 use rand::rngs::StdRng;
 use rand::{SeedableRng, TryRng};
 use std::convert::Infallible;
@@ -62,13 +63,13 @@ impl Wasi {
 
 impl Guest {
     fn wasi(&mut self) -> &mut Wasi {
-        self.wasi.get_or_insert_with(|| Box::new(Wasi::new(&self.attempt, &self.logs)))
+        self.wasi.get_or_insert_with(|| Box::new(Wasi::new(self.handle.running(), &self.logs)))
     }
 }
 
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let wasi = self.wasi.get_or_insert_with(|| Box::new(Wasi::new(&self.attempt, &self.logs)));
+        let wasi = self.wasi.get_or_insert_with(|| Box::new(Wasi::new(self.handle.running(), &self.logs)));
         wasi.clock.step();
         WasiCtxView { ctx: &mut wasi.ctx, table: &mut self.table }
     }
@@ -116,7 +117,7 @@ impl Guest {
     /// A sleep takes no time: the clock is there, and what was to be waited for is ready.
     fn sleep_until(&mut self, when_ns: u64) -> wasmtime::Result<Resource<DynPollable>> {
         self.pass()?;
-        let total_ms = self.attempt.start().total_ms;
+        let total_ms = self.start().total_ms;
         if when_ns > total_ms.saturating_mul(1_000_000) {
             return Err(Stopped::Slept { total_ms, slept_ms: when_ns / 1_000_000 }.into());
         }

@@ -5,7 +5,7 @@
 //! fencing token is, too, unless the component cannot read one.
 
 use crate::hand::{Asked, Told};
-use interlock_coordinator::{Attempt, Call, Ended, Executor, Probe, Reply, SubmitError};
+use interlock_coordinator::{Attempt, Call, Ended, Executor, Probe, Reply, Snapshot, SubmitError};
 use interlock_kernel::Version;
 use interlock_kernel::doc::Digest;
 use interlock_kernel::record::Failure;
@@ -105,10 +105,8 @@ async fn recite(memory: &Mutex<Memory>, begin: Digest, attempt: &Attempt) -> Opt
             Next::Ends(ended) => return Some(ended),
             Next::Asks(Asked::Save(change)) => written(attempt.save(change).await),
             Next::Asks(Asked::Transition(to, change)) => written(attempt.transition(to, change).await),
-            Next::Asks(Asked::Reload) => match attempt.reload().await {
-                Ok(read) => Told::Read(Box::new(read)),
-                Err(error) => Told::Refused(error),
-            },
+            Next::Asks(Asked::Reload) => read(attempt.reload().await),
+            Next::Asks(Asked::LookAgain) => read(attempt.look_again().await),
             Next::Asks(Asked::StillHolds) => match attempt.still_holds().await {
                 Ok(holds) => Told::Holds(holds),
                 Err(error) => Told::Refused(error.into()),
@@ -121,6 +119,13 @@ async fn recite(memory: &Mutex<Memory>, begin: Digest, attempt: &Attempt) -> Opt
 fn written(answer: Result<Version, SubmitError>) -> Told {
     match answer {
         Ok(version) => Told::Written(version),
+        Err(error) => Told::Refused(error),
+    }
+}
+
+fn read(answer: Result<Snapshot, SubmitError>) -> Told {
+    match answer {
+        Ok(snapshot) => Told::Read(Box::new(snapshot)),
         Err(error) => Told::Refused(error),
     }
 }

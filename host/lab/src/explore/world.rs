@@ -346,7 +346,7 @@ fn asked(asked: &Asked) -> String {
     match asked {
         Asked::Save(change) => format!("save {:?} {:?} {:?}", change.data, change.outputs, change.set),
         Asked::Transition(to, change) => format!("to {to} {:?} {:?} {:?}", change.data, change.outputs, change.set),
-        Asked::Reload => "reload".to_owned(),
+        Asked::Reload | Asked::LookAgain => "reload".to_owned(),
         Asked::StillHolds => "still-holds".to_owned(),
     }
 }

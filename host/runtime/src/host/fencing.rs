@@ -7,21 +7,14 @@ use wasmtime::component::Resource;
 
 impl wit::Host for Guest {
     fn token(&mut self, _entity: Resource<Entity>) -> wasmtime::Result<u64> {
-        self.pass()?;
-        Ok(self.attempt.token().get())
+        Ok(self.handle.token().map_err(Stopped::from)?)
     }
 
     async fn still_holds(&mut self, _entity: Resource<Entity>) -> wasmtime::Result<bool> {
-        let holds = self.rights.may_hold(self.gate.check())? && {
-            let asked = self.engines.uptime();
-            let held = self.attempt.still_holds().await;
-            self.waited_since(asked);
-            held.map_err(|error| Stopped::Unavailable(error.to_string()))?
-        };
-        if !holds {
-            self.rights.told_lost();
-        }
-        Ok(holds)
+        let asked = self.engines.uptime();
+        let holds = self.handle.still_holds().await;
+        self.waited_since(asked);
+        Ok(holds.map_err(Stopped::from)?)
     }
 
     fn lease_token(&mut self, _lease: Resource<Lease>) -> wasmtime::Result<u64> {

@@ -13,9 +13,10 @@ impl wit::Host for Guest {
         name: String,
         _ttl_ms: Option<u64>,
     ) -> Result<Resource<Lease>, Refusal> {
-        self.may_ask()?;
+        self.handle.may_ask()?;
         let got = "a machine without leases";
-        Err(self.refuse(Rejection::new(Code::NotFound, name, "a lease granted to the machine", got)))
+        let no = Rejection::new(Code::NotFound, name, "a lease granted to the machine", got);
+        Err(self.handle.refuse(no).into())
     }
 }
 

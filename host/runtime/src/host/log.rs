@@ -2,17 +2,17 @@
 
 use crate::bindings::interlock::step::log as wit;
 use crate::guest::Guest;
-use tracing::Level;
+use interlock_coordinator::contract::Level;
 
 impl wit::Host for Guest {
     fn write(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
         self.pass()?;
         let level = match level {
-            wit::Level::Trace => Level::TRACE,
-            wit::Level::Debug => Level::DEBUG,
-            wit::Level::Info => Level::INFO,
-            wit::Level::Warn => Level::WARN,
-            wit::Level::Error => Level::ERROR,
+            wit::Level::Trace => Level::Trace,
+            wit::Level::Debug => Level::Debug,
+            wit::Level::Info => Level::Info,
+            wit::Level::Warn => Level::Warn,
+            wit::Level::Error => Level::Error,
         };
         self.logs.write(level, &message, &fields);
         Ok(())

@@ -1,6 +1,7 @@
-//! What guests import, one file per interface of `wit/`. Each import begins with the gate.
+//! What guests import, one file per interface of `wit/`.
 //!
-//! Nothing here decides: a request is parsed, handed to the coordinator, and its answer handed back.
+//! Nothing here decides, nor does it know in which order a guest is answered: a request is put into the words
+//! of the coordinator's `contract`, handed over, and its answer handed back.
 
 mod fencing;
 mod lease;

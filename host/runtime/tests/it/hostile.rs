@@ -2,8 +2,8 @@
 
 use crate::bed::{Bed, Ending, Time, logged};
 use anyhow::{Result, ensure};
+use interlock_coordinator::contract::LOG_LINES_MAX;
 use interlock_kernel::command::Verb;
-use interlock_runtime::limits::LOG_LINES_MAX;
 use interlock_store::{Clock as _, SystemClock};
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
-//! What a guest may still ask for, and what it was told about that.
+//! What a step may still ask for, and what it was told about that.
 //!
 //! A refusal is said once: whoever is told that it lost the entity, or that its handle is spent, and
-//! asks again, is ended. No clock, no store, no wasm: only the order of answers.
+//! asks again, is ended. No clock, no store, no WebAssembly: only the order of answers.
 
-use crate::stopped::Stopped;
-use interlock_coordinator::Closed;
+use super::stopped::Stopped;
+use crate::gate::Closed;
 use interlock_kernel::limits::REFUSALS_MAX;
 use interlock_kernel::rejection::Code;
 
@@ -22,9 +22,9 @@ pub(crate) struct Rights {
 /// Why a request is not passed on.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum No {
-    /// Tell the guest: it lost the entity, for this reason.
+    /// Tell the step: it lost the entity, for this reason.
     Fenced(Closed),
-    /// Tell the guest: its transition is accepted, there is no second.
+    /// Tell the step: its transition is accepted, there is no second.
     Spent,
     /// End the attempt.
     Stop(Stopped),
@@ -68,7 +68,7 @@ impl Rights {
         }
     }
 
-    /// The guest is told this rejection.
+    /// The step is told this rejection.
     pub(crate) fn refused(&mut self, code: Code) {
         self.refusals = self.refusals.saturating_add(1);
         match code {
@@ -78,13 +78,13 @@ impl Rights {
         }
     }
 
-    /// The guest is told that it no longer holds the entity.
+    /// The step is told that it no longer holds the entity.
     pub(crate) fn told_lost(&mut self) {
         self.lost = true;
         self.told_fenced = true;
     }
 
-    /// The entity is lost, and the guest does not know yet.
+    /// The entity is lost, and the step does not know yet.
     pub(crate) fn lose(&mut self) {
         self.lost = true;
     }
@@ -99,6 +99,11 @@ impl Rights {
         self.spent
     }
 
+    /// Whether the step knows that it lost the entity.
+    pub(crate) fn is_told_lost(&self) -> bool {
+        self.told_fenced
+    }
+
     fn open(&self, gate: Result<(), Closed>) -> Result<(), Closed> {
         gate?;
         if self.lost {
@@ -111,8 +116,8 @@ impl Rights {
 #[cfg(test)]
 mod tests {
     use super::{No, Rights};
-    use crate::stopped::Stopped;
-    use interlock_coordinator::Closed;
+    use crate::contract::Stopped;
+    use crate::gate::Closed;
     use interlock_kernel::limits::REFUSALS_MAX;
     use interlock_kernel::rejection::Code;
 
@@ -121,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fenced_guest_is_told_once() {
+    fn a_fenced_step_is_told_once() {
         let mut rights = Rights::default();
         assert_eq!(rights.may_ask(Ok(())), Ok(()));
         assert_eq!(rights.may_ask(Err(closed())), Err(No::Fenced(closed())));
@@ -130,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_answer_a_rejection_ends_a_fenced_guest_at_once() {
+    fn what_cannot_answer_a_rejection_ends_a_fenced_step_at_once() {
         let rights = Rights::default();
         assert_eq!(rights.pass(Err(closed())), Err(Stopped::Fenced(closed())));
     }
