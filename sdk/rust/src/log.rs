@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The host adds machine, entity, execution, step, attempt and time. Outside a component the
-//! lines go to standard error.
+//! lines go to standard error, or to the host that runs the step.
 
 pub use crate::{__debug as debug, __error as error, __info as info, __trace as trace, __warn as warn};
 
@@ -33,9 +33,49 @@ pub fn write(level: Level, message: &str, fields: &[(String, String)]) {
     #[cfg(target_arch = "wasm32")]
     crate::wasm::write(level, message, fields);
     #[cfg(not(target_arch = "wasm32"))]
-    {
-        let fields: String = fields.iter().map(|(name, value)| format!(" {name}={value}")).collect();
-        eprintln!("{level:?} {message}{fields}");
+    native::write(level, message, fields);
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+pub use native::captured;
+
+#[cfg(not(target_arch = "wasm32"))]
+mod native {
+    use super::Level;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    type Sink = Rc<dyn Fn(Level, &str, &[(String, String)])>;
+
+    thread_local! {
+        static SINK: RefCell<Option<Sink>> = const { RefCell::new(None) };
+    }
+
+    /// For hosts: lines that are written on this thread while `run` runs go to `sink`.
+    pub fn captured<T>(sink: impl Fn(Level, &str, &[(String, String)]) + 'static, run: impl FnOnce() -> T) -> T {
+        let before = SINK.replace(Some(Rc::new(sink)));
+        let _restored = Restored(before);
+        run()
+    }
+
+    pub(super) fn write(level: Level, message: &str, fields: &[(String, String)]) {
+        // Nothing is borrowed while the sink works: it may write a line itself, or end the step.
+        let sink = SINK.with_borrow(Clone::clone);
+        match sink {
+            Some(sink) => sink(level, message, fields),
+            None => {
+                let fields: String = fields.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+                eprintln!("{level:?} {message}{fields}");
+            }
+        }
+    }
+
+    struct Restored(Option<Sink>);
+
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            SINK.set(self.0.take());
+        }
     }
 }
 

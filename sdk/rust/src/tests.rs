@@ -217,3 +217,19 @@ fn the_token_is_for_reading() {
     assert!(fencing::still_holds(&entity));
     assert_eq!(entity.time_left(), Duration::from_millis(1_500));
 }
+
+#[test]
+fn a_host_captures_the_lines_of_the_step_it_runs() {
+    let lines = Rc::new(RefCell::new(Vec::new()));
+    let kept = lines.clone();
+    let sink = move |level: log::Level, message: &str, fields: &[(String, String)]| {
+        kept.borrow_mut().push(format!("{level:?} {message} {fields:?}"));
+    };
+    let answer = log::captured(sink, || {
+        log::warn!(nodes = 4, "found {}", "some");
+        7
+    });
+    log::warn!("to standard error");
+    assert_eq!(answer, 7);
+    assert_eq!(*lines.borrow(), [r#"Warn found some [("nodes", "4")]"#]);
+}
