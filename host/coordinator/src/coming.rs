@@ -7,6 +7,7 @@ use crate::read::{head_in, look};
 use interlock_kernel::ids::{EntityId, Name};
 use interlock_kernel::record::{Head, Key};
 use interlock_store::StoreError;
+use std::fmt;
 use std::sync::Arc;
 
 /// One thing that time alone will bring.
@@ -31,6 +32,17 @@ pub enum Awaited {
     Deadline,
     /// The running attempt has: `idle-deadline` or `total-deadline`.
     AttemptDeadline(&'static str),
+}
+
+impl fmt::Display for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timer(name) => write!(f, "the timer {name}"),
+            Self::Attempt => f.write_str("the next attempt"),
+            Self::Deadline => f.write_str("the deadline of the visit or the execution"),
+            Self::AttemptDeadline(why) => write!(f, "the {why} of the attempt"),
+        }
+    }
 }
 
 /// The earliest of each kind, at most `limit` of each, in order of time.

@@ -21,6 +21,12 @@ impl Step {
         self.last_segment().replace('_', "-")
     }
 
+    /// For hosts: whether it is the same function by the same name.
+    #[must_use]
+    pub fn is_same(&self, other: &Step) -> bool {
+        self.name == other.name && std::ptr::fn_addr_eq(self.run, other.run)
+    }
+
     fn is(&self, name: &str) -> bool {
         let same = |a: u8, b: u8| a == b || (a == b'_' && b == b'-');
         let own = self.last_segment();

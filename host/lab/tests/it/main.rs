@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by stopping")]
 
+mod contract;
 mod explore;
 mod lab;
 mod player;

@@ -1,0 +1,223 @@
+//! The thread that a step runs on: every call goes to the attempt's task, and blocks for the answer.
+//!
+//! The host ends a step by unwinding its thread, without a message. What a component would not do either,
+//! a step does not do while it unwinds: its calls are not made.
+
+use crate::ran::Asked;
+use interlock::log::Level;
+use interlock::{Change, Checkpoint, Done, Entity, Event, Failure, Host, Rejection, RejectionKind};
+use interlock_coordinator::contract::{Handle, Refusal, Stopped};
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once, mpsc};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// From a step's thread to its attempt's task.
+pub(crate) enum Message {
+    /// Something to read of the snapshot; answers by itself.
+    Read(Box<dyn FnOnce(&Handle) + Send>),
+    /// A line for the log.
+    Line(Level, String, Vec<(String, String)>, mpsc::Sender<Result<(), Stopped>>),
+    /// Something to ask for; the answer is whether it still holds, if that was the question.
+    Ask(Asked, mpsc::Sender<Result<bool, Refusal>>),
+    /// The step is at its end.
+    Over(Over),
+}
+
+/// How a step came to its end.
+pub(crate) enum Over {
+    Returned,
+    Failed(Failure),
+    /// Its panic, in one line.
+    Panicked(String),
+    Stopped(Stopped),
+}
+
+/// Why a thread is unwound by the host.
+enum Ending {
+    /// Its attempt is ended.
+    Stopped(Stopped),
+    /// Nobody listens any more.
+    Gone,
+}
+
+/// A step's end of the line to its attempt's task.
+#[derive(Clone)]
+pub(crate) struct Wire {
+    messages: UnboundedSender<Message>,
+    asking: Arc<AtomicBool>,
+}
+
+impl Wire {
+    /// `asking` tells whether the thread waits for an answer.
+    pub(crate) fn new(messages: UnboundedSender<Message>, asking: Arc<AtomicBool>) -> Self {
+        Self { messages, asking }
+    }
+
+    fn exchange<T>(&self, message: impl FnOnce(mpsc::Sender<T>) -> Message) -> T {
+        let (reply, answer) = mpsc::channel();
+        self.asking.store(true, Ordering::Release);
+        let sent = self.messages.send(message(reply));
+        match sent.ok().and_then(|()| answer.recv().ok()) {
+            Some(answer) => {
+                self.asking.store(false, Ordering::Release);
+                answer
+            }
+            None => unwind(Ending::Gone),
+        }
+    }
+
+    fn read<T: Default + Send + 'static>(&self, read: fn(&Handle) -> Result<T, Stopped>) -> T {
+        if std::thread::panicking() {
+            return T::default();
+        }
+        let answer = self.exchange(|reply| {
+            Message::Read(Box::new(move |handle| {
+                // Whoever asked may be gone.
+                let _ = reply.send(read(handle));
+            }))
+        });
+        answer.unwrap_or_else(|stopped| unwind(Ending::Stopped(stopped)))
+    }
+
+    fn ask(&self, asked: Asked) -> Result<bool, Rejection> {
+        if std::thread::panicking() {
+            return Err(not_made());
+        }
+        match self.exchange(|reply| Message::Ask(asked, reply)) {
+            Ok(holds) => Ok(holds),
+            Err(Refusal::No(no)) => Err(crate::convert::rejection(&no)),
+            Err(Refusal::Stop(stopped)) => unwind(Ending::Stopped(stopped)),
+        }
+    }
+
+    fn line(&self, level: Level, message: &str, fields: &[(String, String)]) {
+        if std::thread::panicking() {
+            return;
+        }
+        let written = self.exchange(|reply| Message::Line(level, message.to_owned(), fields.to_vec(), reply));
+        written.unwrap_or_else(|stopped| unwind(Ending::Stopped(stopped)));
+    }
+}
+
+fn unwind(ending: Ending) -> ! {
+    resume_unwind(Box::new(ending))
+}
+
+/// The answer to a destructor that asks for something while its step unwinds. A component is gone then.
+fn not_made() -> Rejection {
+    Rejection {
+        kind: RejectionKind::Unavailable,
+        code: "unavailable".to_owned(),
+        subject: "host".to_owned(),
+        expected: "a step that runs".to_owned(),
+        got: "one that unwinds".to_owned(),
+        retryable: false,
+        retry_after: None,
+        detail: None,
+    }
+}
+
+impl Host for Wire {
+    fn id(&self) -> String {
+        self.read(Handle::id)
+    }
+    fn key(&self) -> String {
+        self.read(Handle::key)
+    }
+    fn execution(&self) -> String {
+        self.read(Handle::execution)
+    }
+    fn attempt(&self) -> u32 {
+        self.read(Handle::attempt)
+    }
+    fn state(&self) -> String {
+        self.read(Handle::state)
+    }
+    fn version(&self) -> u64 {
+        self.read(Handle::version)
+    }
+    fn desired(&self) -> Option<String> {
+        self.read(Handle::desired)
+    }
+    fn data(&self) -> Option<String> {
+        self.read(Handle::data)
+    }
+    fn outputs(&self) -> Option<String> {
+        self.read(Handle::outputs)
+    }
+    fn cancel_requested(&self) -> bool {
+        self.read(Handle::cancel_requested)
+    }
+    fn deadline_ms(&self) -> u64 {
+        self.read(Handle::deadline_ms)
+    }
+    fn reload(&self) -> Result<(), Rejection> {
+        self.ask(Asked::Reload).map(drop)
+    }
+    fn save(&self, checkpoint: Checkpoint) -> Result<(), Rejection> {
+        self.ask(Asked::Save(checkpoint)).map(drop)
+    }
+    fn transition(&self, change: Change) -> Result<(), Rejection> {
+        self.ask(Asked::Transition(change)).map(drop)
+    }
+    fn token(&self) -> u64 {
+        self.read(Handle::token)
+    }
+    fn still_holds(&self) -> bool {
+        // It answers no rejection, but for a step that unwinds.
+        self.ask(Asked::StillHolds).unwrap_or(false)
+    }
+}
+
+thread_local! {
+    static IS_STEP: Cell<bool> = const { Cell::new(false) };
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs a step on this thread, from its first instruction to its last word.
+pub(crate) fn run(step: impl FnOnce(&Entity) -> Result<Done, Failure>, wire: Wire, event: Event) {
+    quiet_panics();
+    IS_STEP.set(true);
+    let messages = wire.messages.clone();
+    let lines = wire.clone();
+    let sink = move |level: Level, message: &str, fields: &[(String, String)]| lines.line(level, message, fields);
+    let whole = || interlock::log::captured(sink, || step(&Entity::new(wire, event)).map(drop_done));
+    let over = match catch_unwind(AssertUnwindSafe(whole)) {
+        Ok(Ok(())) => Over::Returned,
+        Ok(Err(failure)) => Over::Failed(failure),
+        Err(payload) => match payload.downcast::<Ending>().map(|ending| *ending) {
+            Ok(Ending::Stopped(stopped)) => Over::Stopped(stopped),
+            Ok(Ending::Gone) => return,
+            Err(payload) => Over::Panicked(PANIC.take().unwrap_or_else(|| text(&*payload))),
+        },
+    };
+    // Nobody listens if the host is gone.
+    let _ = messages.send(Message::Over(over));
+}
+
+fn drop_done(_done: Done) {}
+
+/// A panic of a step is no panic of the test: it is kept, and told with the attempt that it ended. Of
+/// other threads nothing changes.
+fn quiet_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let others = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if IS_STEP.get() {
+                PANIC.set(Some(panic.to_string().replace('\n', " ")));
+            } else {
+                others(panic);
+            }
+        }));
+    });
+}
+
+fn text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("no text"))
+}
