@@ -18,6 +18,7 @@ mod faults;
 mod health;
 mod json;
 mod kills;
+mod native;
 mod pool;
 mod recovery;
 mod refusals;
