@@ -22,37 +22,45 @@ pub(crate) type Answered = Result<Outcome, Rejection>;
 
 /// The records: as bytes, and as what the bytes mean.
 #[derive(Clone, Default, PartialEq)]
-pub(crate) struct Records(BTreeMap<Key, Arc<(Vec<u8>, Record)>>);
+pub(crate) struct Records {
+    all: BTreeMap<Key, Arc<(Vec<u8>, Record)>>,
+    /// Without the bytes: for searches that hold many worlds.
+    pub(crate) lean: bool,
+}
 
 impl Records {
     /// Writes bytes and reads them again.
     pub(crate) fn put(&mut self, key: &Key, record: &Record) {
+        if self.lean {
+            self.all.insert(key.clone(), Arc::new((Vec::new(), record.clone())));
+            return;
+        }
         let bytes = record.encode(key);
         let read = Record::decode(key, &bytes).unwrap_or_else(|corrupt| panic!("{key:?}: {corrupt}"));
         assert_eq!(read, *record, "{key:?} does not come back");
-        self.0.insert(key.clone(), Arc::new((bytes, read)));
+        self.all.insert(key.clone(), Arc::new((bytes, read)));
     }
 
     pub(crate) fn remove(&mut self, key: &Key) {
-        self.0.remove(key);
+        self.all.remove(key);
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> + Clone {
-        self.0.keys()
+        self.all.keys()
     }
 
     pub(crate) fn bytes(&self) -> impl Iterator<Item = (&Key, &[u8])> {
-        self.0.iter().map(|(key, stored)| (key, stored.0.as_slice()))
+        self.all.iter().map(|(key, stored)| (key, stored.0.as_slice()))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Record)> {
-        self.0.iter().map(|(key, stored)| (key, &stored.1))
+        self.all.iter().map(|(key, stored)| (key, &stored.1))
     }
 }
 
 impl View for Records {
     fn get(&self, key: &Key) -> Result<Option<Record>, Stop> {
-        Ok(self.0.get(key).map(|stored| stored.1.clone()))
+        Ok(self.all.get(key).map(|stored| stored.1.clone()))
     }
 
     fn scan(&self, span: &Span, limit: usize) -> Result<Vec<(Key, Record)>, Stop> {
@@ -66,7 +74,7 @@ impl View for Records {
             }
             _ => false,
         };
-        let mut keys: Vec<_> = self.0.keys().filter(|key| within(key)).cloned().collect();
+        let mut keys: Vec<_> = self.all.keys().filter(|key| within(key)).cloned().collect();
         if matches!(span, Span::History(..)) {
             keys.reverse();
         }
@@ -94,6 +102,9 @@ impl Rules for Table {
     }
 }
 
+/// What is done to a decision, given the records before it and the command.
+pub(crate) type Tamper = fn(&Records, &Command, &mut Decision);
+
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) records: Records,
@@ -102,6 +113,8 @@ pub(crate) struct World {
     pub(crate) wall: i64,
     pub(crate) seq: u64,
     pub(crate) session: Session,
+    /// The session of the newest boot.
+    pub(crate) boot: Option<SessionId>,
     pub(crate) by: Principal,
     /// The newest attempt that each entity was told to run.
     pub(crate) starts: BTreeMap<EntityId, Start>,
@@ -114,6 +127,8 @@ pub(crate) struct World {
     pub(crate) decisions: u32,
     /// Set while a long history is made, which would be folded over and over.
     pub(crate) unchecked: bool,
+    /// Breaks a decision before it is committed: for tests that what checks can fail.
+    pub(crate) tamper: Option<Tamper>,
     token: u64,
     transcript: String,
     /// Set where nobody reads a transcript.
@@ -130,6 +145,7 @@ impl World {
             wall: 1_000_000,
             seq: 0,
             session: Session::NONE,
+            boot: None,
             by: Principal::local(),
             starts: BTreeMap::new(),
             wakes: Vec::new(),
@@ -137,6 +153,7 @@ impl World {
             mismatches: 0,
             decisions: 0,
             unchecked: false,
+            tamper: None,
             token: 0,
             transcript: String::new(),
             silent: false,
@@ -188,8 +205,11 @@ impl World {
         while let Some(command) = next.take() {
             self.decisions += 1;
             assert!(self.decisions <= INBOX_MAX + 3, "a job that never ends: {title}");
-            let decision = decide(&self.records, &self.rules, self.now(), &command)
+            let mut decision = decide(&self.records, &self.rules, self.now(), &command)
                 .unwrap_or_else(|stop| panic!("{title}: {stop}\n{}", self.transcript));
+            if let Some(tamper) = self.tamper {
+                tamper(&self.records, &command, &mut decision);
+            }
             next.clone_from(&decision.then);
             let outcome = self.commit(decision);
             first.get_or_insert(outcome);
@@ -262,19 +282,31 @@ impl World {
 
     /// Every theorem, of every entity.
     pub(crate) fn check(&self, title: &str) {
-        let heads = self.heads();
-        for (entity, head) in &heads {
-            let machine = self.machine(entity, head.revision);
-            assert_eq!(theorems::entity(head, &machine), Vec::<&str>::new(), "{title}: {entity} {head:?}");
-            if !head.is_inconsistent() {
-                self.check_parts(title, entity, head, machine.state(&head.state).unwrap().kind);
-            }
+        self.check_records(title);
+        for (entity, head) in &self.heads() {
             let entries = self.history(entity, head);
             let folded = theorems::fold(entity, head, &entries)
                 .unwrap_or_else(|(number, why)| panic!("{title}: {entity} entry {number}: {why}"));
-            let digest = |part| self.part(entity, part).map(|doc| doc.digest());
-            let digests = [digest(Part::Desired), digest(Part::Data), digest(Part::Outputs)];
+            let digests = self.digests(entity);
             assert!(theorems::history_folds_to_entity(head, &folded, digests), "{title}: {entity} {head:?} {folded:?}");
+        }
+    }
+
+    /// Of desired, data and outputs.
+    pub(crate) fn digests(&self, entity: &EntityId) -> [Option<Digest>; 3] {
+        [Part::Desired, Part::Data, Part::Outputs].map(|part| self.part(entity, part).map(|doc| doc.digest()))
+    }
+
+    /// The same but for the histories, whose length makes it long.
+    pub(crate) fn check_records(&self, title: &str) {
+        let heads = self.heads();
+        for (entity, head) in &heads {
+            let machine = self.machine(entity, head.revision);
+            let broken = theorems::entity(head, &machine);
+            assert!(broken.is_empty(), "{title}: {entity}: not so: {}, of {head:?}", broken.join(", "));
+            if !head.is_inconsistent() {
+                self.check_parts(title, entity, head, machine.state(&head.state).unwrap().kind);
+            }
         }
         let implied: BTreeSet<Key> = heads.iter().flat_map(|(entity, head)| head.index(entity)).collect();
         let indexed = |key: &&Key| matches!(key, Key::Due(..) | Key::Timer(..) | Key::Open(..));
@@ -389,12 +421,29 @@ impl World {
         self.refused(verb).code
     }
 
+    /// The active revision's number.
+    pub(crate) fn active(&self, machine: &MachineName) -> u64 {
+        match self.records.get(&Key::Machine(machine.clone())).unwrap() {
+            Some(Record::Machine(record)) => record.active,
+            other => panic!("{machine}: {other:?}"),
+        }
+    }
+
+    /// What a revision holds, whatever its number.
+    pub(crate) fn revision_digest(&self, machine: &MachineName, number: u64) -> Digest {
+        match self.records.get(&Key::Revision(machine.clone(), number)).unwrap() {
+            Some(Record::Revision(revision)) => revision.digest,
+            other => panic!("{machine} {number}: {other:?}"),
+        }
+    }
+
     /// A host boots.
     pub(crate) fn open(&mut self) -> SessionId {
         let nonce = format!("boot-{}", self.seq);
         let opened = self.ok(Verb::OpenSession { nonce, secret: [7; 32] });
         let Outcome::Session(id, _) = opened else { panic!("{opened:?}") };
         self.session = Session::of(id);
+        self.boot = Some(id);
         id
     }
 
