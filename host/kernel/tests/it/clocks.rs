@@ -168,6 +168,24 @@ fn unpark_leaves_a_deadline_that_still_runs() {
     assert_eq!(world.head(&id).deadline, Some(StoreTime(10_000)));
 }
 
+#[test]
+fn a_deadline_over_while_parked_takes_its_path_if_there_is_one() {
+    let parked = |path: FailurePath| {
+        let (mut world, id) = bounded(|machine| {
+            let first = machine.states.get_mut(&name("first")).unwrap();
+            first.on_exhausted = path;
+        });
+        world.end(&id, permanent("burnt")).unwrap();
+        assert_eq!(world.head(&id).park.unwrap().code, "permanent");
+        world.due(&id);
+        let head = world.head(&id);
+        (head.state.to_string(), head.park.map(|park| park.code), head.deadline)
+    };
+    let stays = ("first".to_owned(), Some("permanent".to_owned()), None);
+    assert_eq!(parked(FailurePath::Park), stays, "why it was parked says more");
+    assert_eq!(parked(FailurePath::To { to: name("idle"), set: Vec::new() }), ("idle".to_owned(), None, None));
+}
+
 /// A step and a wait with a timer each; the timer in place leaves them there.
 fn ringing() -> Mc {
     machine("job", "idle")

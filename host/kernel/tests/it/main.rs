@@ -22,6 +22,7 @@ mod mutations;
 mod retries;
 mod scopes;
 mod semantics;
+mod sentences;
 mod show;
 mod theorems;
 mod timers;
