@@ -387,18 +387,28 @@ impl Filter {
             match all.iter().find(|one| !holds(one, roots, mismatches)) {
                 None => return Verdict::Holds,
                 Some(failed) => {
-                    let show = |value: Option<Json>| {
-                        value.map_or("nothing".to_owned(), |value| {
-                            cut_to(Doc::new(value).text(), SHOWN_BYTES).to_owned()
-                        })
-                    };
-                    let left = show(roots.find(&failed.field).cloned());
-                    let right = show(roots.value(&failed.value));
-                    last = Verdict::Fails { expected: failed.to_string(), got: format!("{left} and {right}") };
+                    last = Verdict::Fails { expected: failed.to_string(), got: Met(failed, roots).to_string() };
                 }
             }
         }
         last
+    }
+}
+
+/// What stood on the two sides of a comparison; on one, where the other is written into it.
+struct Met<'a>(&'a Comparison, &'a Roots<'a>);
+
+impl fmt::Display for Met<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(Comparison { field, value, .. }, roots) = *self;
+        let show = |value: Option<Json>| {
+            value.map_or("nothing".to_owned(), |value| cut_to(Doc::new(value).text(), SHOWN_BYTES).to_owned())
+        };
+        f.write_str(&show(roots.find(field).cloned()))?;
+        match value {
+            Value::Json(_) => Ok(()),
+            Value::From(_) => write!(f, " and {}", show(roots.value(value))),
+        }
     }
 }
 

@@ -362,7 +362,10 @@ pub fn of_call(held: &Held) -> String {
     let what = match &held.asked {
         Asked::Save(change) => format!("save{}", parts(change)),
         Asked::Transition(to, _) => format!("transition to {to}"),
-        Asked::Reload | Asked::LookAgain => "reload".to_owned(),
+        Asked::Reload => "reload".to_owned(),
+        Asked::LookAgain => {
+            return format!("{} attempt {} reads what call {} saved", held.step, held.attempt, held.nth);
+        }
         Asked::StillHolds => "still-holds".to_owned(),
     };
     format!("{} attempt {} call {}, {what}", held.step, held.attempt, held.nth)

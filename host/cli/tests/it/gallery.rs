@@ -111,9 +111,11 @@ fn every_planted_fault_is_found_and_told() -> Result<()> {
 
 #[test]
 fn the_same_search_twice_gives_the_same_bytes() -> Result<()> {
-    for (case, _) in FAULTS {
+    for case in ["memory", "resent"] {
         assert_eq!(explore(case, &[])?.1, told(case)?.0, "{case}");
     }
+    let whole = || explore("late-payment-mended", &[]);
+    assert_eq!(whole()?, whole()?);
     Ok(())
 }
 

@@ -260,7 +260,7 @@ fn a_refusal_carries_what_would_have_been_accepted_and_what_was_there() {
         invalid: door event: expected one of close, later, paint, remove, got clsoe (did you mean close?)
         invalid: event.close: expected a number, got "x"
         not_allowed: door/front: expected open, got opne (did you mean open?)
-        guard: door/front: expected data.oiled eq true, got nothing and true
+        guard: door/front: expected data.oiled eq true, got nothing
         invalid: data: expected an object, got []
         denied: desired.x: expected a field of data or outputs, got desired.x (clients write desired)"#]]
     .assert_eq(&got.join("\n"));

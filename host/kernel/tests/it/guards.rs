@@ -167,7 +167,7 @@ fn a_failed_guard_says_the_last_comparison_and_what_it_met() {
         Verdict::Holds => "holds".to_owned(),
         Verdict::Fails { expected, got } => format!("{expected}: {got}"),
     };
-    assert_eq!(said("data.a eq 7 or data.a eq 8"), "data.a eq 8: 1 and 8");
+    assert_eq!(said("data.a eq 7 or data.a eq 8"), "data.a eq 8: 1");
     assert_eq!(said("data.b eq data.c"), "data.b eq data.c: nothing and nothing");
     assert!(said("data.long eq 1").len() < 400);
     let data = json!({ "wide": "ü".repeat(200) });
@@ -176,7 +176,7 @@ fn a_failed_guard_says_the_last_comparison_and_what_it_met() {
         Verdict::Fails { got, .. } => got,
         Verdict::Holds => panic!(),
     };
-    assert_eq!(shown, format!("\"{} and 1", "ü".repeat(127)), "cut between characters");
+    assert_eq!(shown, format!("\"{}", "ü".repeat(127)), "cut between characters");
 }
 
 #[test]

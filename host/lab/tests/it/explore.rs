@@ -67,7 +67,7 @@ fn what_breaks_is_told_from_its_beginning_and_can_be_played_again() {
         format!("{}\n{} fault, {}\n{lines}", told.broken.as_ref().unwrap(), told.faults, told.path)
     };
     expect![[r#"
-        no run counts twice: job/it: expected data.runs le 2, got 3 and 2
+        no run counts twice: job/it: expected data.runs le 2, got 3
         1 fault, a1-g1-x-g1-g1-t-g1
         0:00  it      v1  created, idle
                         data {"runs":0}

@@ -133,7 +133,7 @@ fn everything_that_is_not_as_it_should_be_is_named() {
         line 17: history of a: expected "run -> first" behind "first -> pause", got created, idle | not allowed: job/a: expected one of run, got note in idle | run -> first | first saved | first -> pause
         line 32: b: expected not there, got there, in idle
         line 4: the fault never came: expected second to make call 3 after this, got no such call
-        line 38: eventually "has run thrice": a, at 1:30: expected data.runs ge 3, got 2 and 3
+        line 38: eventually "has run thrice": a, at 1:30: expected data.runs ge 3, got 2
         a: idle, at rest, waits for the event run
         b: idle, at rest, waits for the event run
     "#]].assert_eq(&told(
