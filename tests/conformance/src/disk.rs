@@ -40,9 +40,11 @@ struct State {
     durable: Vec<u8>,
     current: Vec<u8>,
     unsynced: Vec<Change>,
-    /// Writes, length changes and syncs so far.
+    /// Writes, length changes, syncs and the renaming of a new file so far.
     operations: u64,
     crash_at: Option<u64>,
+    /// What the disk was before the operation it died with.
+    before_death: Option<Before>,
     dead: bool,
     on_death: Option<OnDeath>,
     held: bool,
@@ -51,6 +53,8 @@ struct State {
     writes_until_failure: Option<u64>,
     fail_reads: u64,
     fail_syncs: Option<bool>,
+    /// Syncs are answered and not done.
+    lies: bool,
     fail_opens: u64,
     /// Bytes that still fit; `None` is endless.
     room: Option<u64>,
@@ -64,12 +68,19 @@ enum Change {
     Length(usize),
 }
 
+#[derive(Clone)]
+struct Before {
+    current: Vec<u8>,
+    created: bool,
+}
+
 /// What was left on a disk that lost its power or its process.
 #[derive(Clone)]
 pub struct CrashedDisk {
     current: Vec<u8>,
     durable: Vec<u8>,
     created: bool,
+    before: Option<Before>,
     unsynced: Arc<Vec<Change>>,
 }
 
@@ -77,6 +88,13 @@ impl SimDisk {
     /// An empty disk.
     pub fn new() -> SimDisk {
         SimDisk::default()
+    }
+
+    /// An empty disk that says that it has synced, and has not.
+    pub fn lying() -> SimDisk {
+        let disk = SimDisk::new();
+        disk.lock().lies = true;
+        disk
     }
 
     fn holding(image: Vec<u8>, created: bool) -> SimDisk {
@@ -90,7 +108,7 @@ impl SimDisk {
         disk
     }
 
-    /// Writes, length changes and syncs so far.
+    /// Writes, length changes, syncs and the renaming of a new file so far.
     pub fn operations(&self) -> u64 {
         self.lock().operations
     }
@@ -116,8 +134,18 @@ impl SimDisk {
             current: state.current.clone(),
             durable: state.durable.clone(),
             created: state.created,
+            before: state.before_death.clone(),
             unsynced: Arc::new(std::mem::take(&mut state.unsynced)),
         }
+    }
+
+    /// Whether another disk would be found as this one is.
+    pub fn holds_the_same(&self, other: &SimDisk) -> bool {
+        if Arc::ptr_eq(&self.shared, &other.shared) {
+            return true;
+        }
+        let (one, two) = (self.lock(), other.lock());
+        one.created == two.created && one.current == two.current
     }
 
     /// Syncs wait from now on.
@@ -215,6 +243,52 @@ impl CrashedDisk {
     pub fn after_kill(&self) -> SimDisk {
         SimDisk::holding(self.current.clone(), self.created)
     }
+
+    /// After a `kill -9` just before the operation that the disk died with.
+    pub fn before_last(&self) -> SimDisk {
+        match &self.before {
+            Some(before) => SimDisk::holding(before.current.clone(), before.created),
+            None => self.after_kill(),
+        }
+    }
+
+    /// The same, and a part of that operation, chosen by `seed`, if it wrote something: some of its first sectors.
+    pub fn torn_last(&self, seed: u64) -> SimDisk {
+        let (Some(before), Some(Change::Write(offset, data))) = (&self.before, self.unsynced.last()) else {
+            return self.before_last();
+        };
+        let mut image = before.current.clone();
+        write_at(&mut image, *offset, head(data, &mut Random::new(seed)));
+        SimDisk::holding(image, before.created)
+    }
+
+    /// After a power cut that kept nothing but what was synced.
+    pub fn synced_only(&self) -> SimDisk {
+        SimDisk::holding(self.durable.clone(), self.created)
+    }
+
+    /// After a power cut that kept the unsynced writes in their order up to one of them, chosen by `seed`, which
+    /// is torn.
+    pub fn after_ordered_power_cut(&self, seed: u64) -> SimDisk {
+        let mut random = Random::new(seed);
+        let mut image = self.durable.clone();
+        let whole = random.below(self.unsynced.len() as u64) as usize;
+        for (n, change) in self.unsynced.iter().enumerate().take(whole + 1) {
+            match change {
+                Change::Length(length) if n < whole => image.resize(*length, 0),
+                Change::Length(_) => {}
+                Change::Write(offset, data) if n < whole => write_at(&mut image, *offset, data),
+                Change::Write(offset, data) => write_at(&mut image, *offset, head(data, &mut random)),
+            }
+        }
+        SimDisk::holding(image, self.created)
+    }
+}
+
+/// Some of the first sectors of a write, not all of them.
+fn head<'a>(data: &'a [u8], random: &mut Random) -> &'a [u8] {
+    let sectors = data.len().div_ceil(SECTOR);
+    &data[..random.below(sectors as u64) as usize * SECTOR]
 }
 
 impl fmt::Debug for SimDisk {
@@ -248,9 +322,9 @@ impl Disk for SimDisk {
 
     fn created(&self) -> io::Result<()> {
         let mut state = self.lock();
-        state.alive()?;
+        let dies = state.operate()?;
         state.created = true;
-        Ok(())
+        if dies { state.alive() } else { Ok(()) }
     }
 
     fn free_reserve(&self) -> io::Result<()> {
@@ -292,6 +366,7 @@ impl State {
         if self.crash_at != Some(self.operations) {
             return Ok(false);
         }
+        self.before_death = Some(Before { current: self.current.clone(), created: self.created });
         self.dead = true;
         if let Some(tell) = self.on_death.take() {
             tell();
@@ -326,6 +401,9 @@ impl State {
     }
 
     fn sync(&mut self) {
+        if self.lies {
+            return;
+        }
         self.unsynced.clear();
         self.durable.clone_from(&self.current);
     }
