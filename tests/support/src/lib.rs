@@ -6,7 +6,16 @@
 //! let machine = interlock_support::guest_folder("noop").join("machine.toml");
 //! # anyhow::Ok(())
 //! ```
+//!
+//! With the feature `host`: a daemon in a process of its own (`host.rs`) and the requests that tests make of it
+//! (`api.rs`), also while it is killed again and again (`kills.rs`).
 
+#[cfg(feature = "host")]
+pub mod api;
 mod guests;
+#[cfg(feature = "host")]
+pub mod host;
+#[cfg(feature = "host")]
+pub mod kills;
 
 pub use guests::{guest, guest_folder, hostile_wat};

@@ -73,12 +73,15 @@ async fn create(args: Create, client: &Client, out: Out) -> Result<(), Failed> {
         event: args.event.map(first).transpose()?,
     };
     let created = client.create(&request).await?;
+    let id = format!("{}/{}", request.machine, request.key);
     out.result(&created, |paint| {
-        let entity = &created.entity;
         let was = if created.new { paint.green("created") } else { "was there already".to_owned() };
-        let mut text = format!("{}   {was}   {}   version {}\n", entity.id, entity.state, entity.version);
+        let mut text = match &created.entity {
+            Some(entity) => format!("{id}   {was}   {}   version {}\n", entity.state, entity.version),
+            None => format!("{id}   {was}   gone again\n"),
+        };
         if let Some(answer) = &created.answer {
-            text.push_str(&show::answer(&entity.id, answer, false, paint));
+            text.push_str(&show::answer(&id, answer, false, paint));
         }
         text
     });

@@ -96,7 +96,10 @@ async fn create(stage: &Stage<'_>, entity: &EntityId, board: &mut Board) -> Resu
         event: None,
     };
     let created = stage.client.create(&request).await?;
-    let now = &created.entity;
+    let now = match created.entity {
+        Some(now) => now,
+        None => stage.entity(entity).await?,
+    };
     let size = now.data.as_ref().and_then(|data| data.0.value().get("size").cloned()).unwrap_or_default();
     board.row(
         &format!("create {entity}"),

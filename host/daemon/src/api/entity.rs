@@ -68,8 +68,8 @@ pub struct Created {
     /// The answer to the first event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerView>,
-    /// The entity as it is now.
-    pub entity: EntityView,
+    /// The entity as it is now; null if it is gone again.
+    pub entity: Option<EntityView>,
 }
 
 /// New `desired`.

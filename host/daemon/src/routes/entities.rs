@@ -54,7 +54,8 @@ pub(crate) async fn create(
     let created = Created {
         new,
         answer: answer.map(|answer| views::answer(&entity, &answer)),
-        entity: view(&app, &entity).await?,
+        // Somebody may have taken it away by now: it was made all the same.
+        entity: found(&app, &entity).await?,
     };
     Ok((if new { StatusCode::CREATED } else { StatusCode::OK }, Json(created)))
 }
@@ -157,10 +158,18 @@ pub(crate) async fn show(
 
 /// An entity as it is now.
 pub(crate) async fn view(app: &App, entity: &EntityId) -> Result<EntityView, Problem> {
-    let Some(found) = app.coordinator.entity(entity).await? else { return Err(app.no_entity(entity).await) };
+    match found(app, entity).await? {
+        Some(view) => Ok(view),
+        None => Err(app.no_entity(entity).await),
+    }
+}
+
+/// The same; none if it is not there.
+async fn found(app: &App, entity: &EntityId) -> Result<Option<EntityView>, Problem> {
+    let Some(found) = app.coordinator.entity(entity).await? else { return Ok(None) };
     let dispatched = if found.phase == Some(Phase::WaitingForSlot) { Dispatched::No } else { Dispatched::Yes };
     let around = Around { machine: &found.revision.machine, clocks: app.clocks(found.store_ms), dispatched };
-    Ok(around.entity(entity, &found.head, found.documents, &found.conditions))
+    Ok(Some(around.entity(entity, &found.head, found.documents, &found.conditions)))
 }
 
 /// What clients want, and whether the steps have seen it. The header `ETag` is the generation.

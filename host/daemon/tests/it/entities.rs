@@ -39,6 +39,28 @@ async fn create_is_idempotent_by_its_body() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_create_is_answered_although_somebody_takes_the_entity_away_at_once() -> anyhow::Result<()> {
+    let site = Site::with_door().await?;
+    let creating = async {
+        for _ in 0..150 {
+            let made = site.post("/v1/entities", json!({ "machine": "door", "key": "brief" })).await?;
+            anyhow::ensure!(matches!(made.status, 200 | 201), "{}", made.line());
+            anyhow::ensure!(made.at("/entity").is_null() || made.at("/entity/id") == "door/brief", "{}", made.body);
+        }
+        anyhow::Ok(())
+    };
+    let deleting = async {
+        for _ in 0..150 {
+            let gone = site.ask(site.request(Method::DELETE, "/v1/entities/door/brief")?).await?;
+            anyhow::ensure!(matches!(gone.status, 200 | 404), "{}", gone.line());
+        }
+        anyhow::Ok(())
+    };
+    let (created, deleted) = tokio::join!(creating, deleting);
+    created.and(deleted)
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_refused_first_event_makes_no_entity() -> anyhow::Result<()> {
     let site = Site::with_door().await?;
     let body = |force: u64| json!({ "machine": "door", "key": "c", "event": { "name": "push", "payload": { "force": force }, "id": "first" } });

@@ -1,6 +1,6 @@
 //! Deploys over HTTP: while entities are locked, onto a revision they cannot follow, and refused as a whole.
 
-use crate::host::{Host, deployment, event, run, run_within};
+use crate::host::{deployment, event, run, run_within, start};
 use crate::ledger::{adds_up, audit};
 use crate::machines::{COUNTED, DOOR};
 use anyhow::{Context as _, Result, ensure};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_deploy_while_locked_leaves_both_directions_of_the_lock_agreeing() -> Result<()> {
     run(async {
-        let mut host = Host::start().await?;
+        let mut host = start().await?;
         host.api().deploy(DOOR, None).await?;
         for key in ["a", "b"] {
             host.api().create(&format!("door/{key}")).await?;
@@ -49,7 +49,7 @@ fn a_deploy_while_locked_leaves_both_directions_of_the_lock_agreeing() -> Result
 #[test]
 fn an_entity_that_cannot_follow_a_revision_stays_and_is_named() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(DOOR, None).await?;
         api.create("door/a").await?;
@@ -90,7 +90,7 @@ fn files(data: &Path) -> Result<Vec<String>> {
 #[test]
 fn a_component_that_does_not_fit_is_refused_with_every_reason_and_leaves_nothing() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         let before = files(&host.data())?;
         let send = |manifest: &str, bytes: &[u8]| {
@@ -143,7 +143,7 @@ fn a_component_that_does_not_fit_is_refused_with_every_reason_and_leaves_nothing
 #[test]
 fn a_manifest_and_its_component_belong_together() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         let alone = api.post("/v1/machines", deployment(COUNTED, None)?).await?.refused(400, "invalid")?;
         ensure!(alone["subject"] == "component" && alone["expected"] == "the bytes of noop.wasm", "{alone}");
@@ -173,7 +173,7 @@ fn a_kill_around_a_deploy_leaves_the_old_revision_or_the_new_one_whole() -> Resu
     const KILLS: u64 = 12;
     run_within(Duration::from_secs(180), async {
         let mut random = Random::new(4_83);
-        let mut host = Host::start().await?;
+        let mut host = start().await?;
         let began = Instant::now();
         host.api().post("/v1/machines", nth_revision(0)?).await?.done()?;
         let took = u64::try_from(began.elapsed().as_micros())?;

@@ -1,6 +1,6 @@
 //! Events over HTTP: races, repetitions, queues, lateness, waiting. One daemon each.
 
-use crate::host::{Host, Reply, event, run};
+use crate::host::{Host, Reply, event, run, start};
 use crate::ledger::{adds_up, count, of_kind};
 use crate::machines::{COUNTED, DOOR};
 use anyhow::{Context as _, Result, ensure};
@@ -32,7 +32,7 @@ async fn at_once(host: &Host, entity: &str, what: Value, id: impl Fn(usize) -> S
 #[test]
 fn two_starts_with_one_id_are_one_execution() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         host.api().deploy(COUNTED, Some("noop")).await?;
         host.api().create("counted/a").await?;
         let replies = at_once(&host, "counted/a", event("go"), |_| "the-one".to_owned()).await?;
@@ -50,7 +50,7 @@ fn two_starts_with_one_id_are_one_execution() -> Result<()> {
 #[test]
 fn of_many_rivals_one_wins_and_the_others_hear_who_holds_it() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         host.api().deploy(DOOR, None).await?;
         host.api().create("door/a").await?;
         let replies = at_once(&host, "door/a", event("hold"), |nth| format!("rival-{nth}")).await?;
@@ -72,7 +72,7 @@ fn of_many_rivals_one_wins_and_the_others_hear_who_holds_it() -> Result<()> {
 #[test]
 fn a_queued_event_is_answered_when_its_turn_comes() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(DOOR, None).await?;
         api.create("door/a").await?;
@@ -106,7 +106,7 @@ fn a_queued_event_is_answered_when_its_turn_comes() -> Result<()> {
 #[test]
 fn an_event_for_something_past_is_late_and_changes_nothing() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(DOOR, None).await?;
         api.create("door/a").await?;
@@ -145,7 +145,7 @@ fn an_event_for_something_past_is_late_and_changes_nothing() -> Result<()> {
 #[test]
 fn one_of_many_writers_with_the_same_version_wins_and_the_others_can_go_on() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(DOOR, None).await?;
         api.create("door/a").await?;
@@ -164,7 +164,7 @@ fn one_of_many_writers_with_the_same_version_wins_and_the_others_can_go_on() -> 
 #[test]
 fn a_wait_that_runs_out_says_where_it_stands() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(DOOR, None).await?;
         api.create("door/a").await?;
@@ -184,7 +184,7 @@ fn a_wait_that_runs_out_says_where_it_stands() -> Result<()> {
 #[test]
 fn every_verb_twice_is_one_effect() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         let (once, twice) = (api.deploy(DOOR, None).await?, api.deploy(DOOR, None).await?);
         ensure!(once["new"] == true && twice["new"] == false && once["revision"] == twice["revision"]);
@@ -243,7 +243,7 @@ fn every_verb_twice_is_one_effect() -> Result<()> {
 #[test]
 fn apply_needs_no_lock_and_disturbs_no_execution() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(DOOR, None).await?;
         api.create("door/a").await?;

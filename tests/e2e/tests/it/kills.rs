@@ -1,11 +1,12 @@
 //! `kill -9` at random moments under load. Clients send events, keep what they were told, and send again with
 //! the same id whenever the connection broke; in the end the file must say what they were told.
 
-use crate::host::{Api, Host, Setup, event, run_within};
+use crate::host::{Api, Setup, event, run_within, start_with};
 use crate::ledger::{adds_up, audit, count, of_kind};
 use crate::machines::COUNTED;
 use anyhow::{Context as _, Result, bail, ensure};
 use interlock_conformance::Random;
+use interlock_support::kills::{Boots, kill_again_and_again};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::env;
@@ -18,8 +19,6 @@ const KILLS: u64 = 200;
 const SEED: u64 = 20_26;
 const ENTITIES: u64 = 12;
 const CLIENTS: u64 = 6;
-/// One kill in so many hits a daemon that does not listen yet.
-const IN_BOOT: u64 = 5;
 /// How long a daemon listens before it is killed, in ms.
 const LIVES_MS: u64 = 50;
 
@@ -38,9 +37,6 @@ struct Sent {
     told: Told,
 }
 
-/// The API of the boot that listens now; none while there is none.
-type Boots = watch::Receiver<Option<Api>>;
-
 #[test]
 fn kills_at_random_moments_lose_nothing_and_double_nothing() -> Result<()> {
     let number = |name: &str, default| env::var(name).ok().map_or(Ok(default), |text| text.parse());
@@ -55,7 +51,7 @@ fn kills_at_random_moments_lose_nothing_and_double_nothing() -> Result<()> {
 }
 
 async fn survive(kills: u64, seed: u64) -> Result<()> {
-    let mut host = Host::with(Setup { slots: 4, ..Setup::default() }).await?;
+    let mut host = start_with(Setup { slots: 4, ..Setup::default() }).await?;
     host.api().deploy(COUNTED, Some("noop")).await?;
     for key in 0..ENTITIES {
         host.api().create(&format!("counted/{key}")).await?;
@@ -67,7 +63,8 @@ async fn survive(kills: u64, seed: u64) -> Result<()> {
         .map(|nth| tokio::spawn(client(nth, part(&random, nth + 1), boots.clone(), enough.clone())))
         .collect();
     let began = Instant::now();
-    kill_again_and_again(&mut host, kills, part(&random, 0), &publish).await?;
+    let mut moments = part(&random, 0);
+    kill_again_and_again(&mut host, kills, LIVES_MS, &mut |bound| moments.below(bound), &publish).await?;
     let killing = began.elapsed();
     enough.store(true, Ordering::Relaxed);
     let mut sent = Vec::new();
@@ -97,46 +94,6 @@ fn part(random: &Random, nth: u64) -> Random {
     let mut whole = random.clone();
     let seed = (0..nth).fold(whole.number(), |_, _| whole.number());
     Random::new(seed)
-}
-
-/// Kills the daemon and boots it; the last boot stays.
-async fn kill_again_and_again(
-    host: &mut Host,
-    kills: u64,
-    mut random: Random,
-    publish: &watch::Sender<Option<Api>>,
-) -> Result<()> {
-    let mut boot_took = Duration::from_millis(100);
-    // Kept until its process is killed: a daemon that nobody listens to would end by itself.
-    let mut unheard = None;
-    for nth in 1..=kills {
-        // The moment is the point of this test: anywhere in a life, or in a boot.
-        tokio::time::sleep(Duration::from_micros(random.below(LIVES_MS * 1_000))).await;
-        publish.send_replace(None);
-        host.kill().await?;
-        drop(unheard.take());
-        let in_boot = nth < kills && random.below(IN_BOOT) == 0;
-        let began = Instant::now();
-        let booting = host.spawn()?;
-        let mut listening = Box::pin(booting.url());
-        let url = match in_boot {
-            true => {
-                let moment = random.below(u64::try_from(boot_took.as_micros())?);
-                tokio::time::timeout(Duration::from_micros(moment), &mut listening).await.ok()
-            }
-            false => Some((&mut listening).await),
-        };
-        unheard = Some(listening);
-        if let Some(url) = url {
-            let url = url.with_context(|| format!("boot {nth}"))?;
-            boot_took = began.elapsed();
-            publish.send_replace(Some(Api::new(url)?));
-        }
-    }
-    // The last boot is never killed in its boot.
-    let last = publish.borrow().clone();
-    host.adopt(last.context("the last boot")?);
-    Ok(())
 }
 
 /// One client: an event after another, each until it is answered.

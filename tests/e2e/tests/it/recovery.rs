@@ -1,7 +1,7 @@
 //! What a real `kill -9`, and a stop in good order, leave behind: a step in the middle, a checkpoint, a timer,
 //! a client that waits.
 
-use crate::host::{Host, Setup, event, run};
+use crate::host::{Setup, event, run, start, start_with};
 use crate::ledger::{adds_up, audit, of_kind};
 use crate::machines::{DOOR, STUBBORN};
 use anyhow::{Result, ensure};
@@ -21,7 +21,7 @@ fn runs(entity: &Value) -> bool {
 #[test]
 fn a_killed_host_begins_its_step_again_with_a_higher_token() -> Result<()> {
     run(async {
-        let mut host = Host::start().await?;
+        let mut host = start().await?;
         host.api().deploy(STUBBORN, Some("hostile")).await?;
         host.api().create("stubborn/a").await?;
         let first = host.api().send("stubborn/a", "e1", looping()).await?;
@@ -63,7 +63,7 @@ fn what_a_step_saved_before_the_kill_is_not_done_again() -> Result<()> {
     const PARTS: u64 = 16;
     const PRIMES: u64 = 121_127; // below 1,600,000
     run(async {
-        let mut host = Host::start().await?;
+        let mut host = start().await?;
         let manifest = std::fs::read_to_string(guest_folder("survey").join("machine.toml"))?;
         host.api().deploy(&manifest, Some("survey")).await?;
         host.api().create("survey/a").await?;
@@ -89,7 +89,7 @@ fn what_a_step_saved_before_the_kill_is_not_done_again() -> Result<()> {
 fn a_data_folder_boots_elsewhere_and_its_execution_goes_on_there() -> Result<()> {
     const PARTS: u64 = 12;
     run(async {
-        let mut host = Host::start().await?;
+        let mut host = start().await?;
         let manifest = std::fs::read_to_string(guest_folder("survey").join("machine.toml"))?;
         host.api().deploy(&manifest, Some("survey")).await?;
         host.api().create("survey/a").await?;
@@ -121,7 +121,7 @@ fn a_data_folder_boots_elsewhere_and_its_execution_goes_on_there() -> Result<()>
 #[test]
 fn a_timer_counts_the_time_its_host_was_down() -> Result<()> {
     run(async {
-        let mut host = Host::start().await?;
+        let mut host = start().await?;
         host.api().deploy(DOOR, None).await?;
         host.api().create("door/a").await?;
         let open = json!({ "name": "open", "payload": { "times": 1 } });
@@ -143,7 +143,7 @@ fn a_timer_counts_the_time_its_host_was_down() -> Result<()> {
 #[test]
 fn a_client_whose_wait_was_cut_by_a_kill_asks_again_and_hears_the_end() -> Result<()> {
     run(async {
-        let mut host = Host::start().await?;
+        let mut host = start().await?;
         host.api().deploy(DOOR, None).await?;
         host.api().create("door/a").await?;
         let api = host.api().clone();
@@ -169,7 +169,7 @@ fn a_client_whose_wait_was_cut_by_a_kill_asks_again_and_hears_the_end() -> Resul
 fn a_stop_in_good_order_keeps_its_time_and_counts_against_nobody() -> Result<()> {
     let stop_within = Duration::from_secs(1);
     run(async {
-        let mut host = Host::with(Setup { stop_within, ..Setup::default() }).await?;
+        let mut host = start_with(Setup { stop_within, ..Setup::default() }).await?;
         host.api().deploy(STUBBORN, Some("hostile")).await?;
         host.api().create("stubborn/a").await?;
         host.api().send("stubborn/a", "e1", looping()).await?.done()?;
@@ -195,7 +195,7 @@ fn a_stop_in_good_order_keeps_its_time_and_counts_against_nobody() -> Result<()>
 #[test]
 fn a_second_host_on_the_same_folder_is_refused_and_the_first_goes_on() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         host.api().deploy(DOOR, None).await?;
         let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_interlock-e2e"))
             .arg("serve")

@@ -1,7 +1,7 @@
 //! What is refused over HTTP, by name, and leaves nothing behind: bad input in one table, and every bound that
 //! can be reached from outside at its value and one above.
 
-use crate::host::{Api, Host, Reply, event, run};
+use crate::host::{Api, Reply, event, run, start};
 use crate::machines::{DOOR, PLAIN};
 use anyhow::{Context as _, Result, ensure};
 use expect_test::expect_file;
@@ -72,7 +72,7 @@ POST /v1/machines {"manifest":"machine = "}
 #[test]
 fn every_wrong_request_is_refused_by_name_and_changes_nothing() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(DOOR, None).await?;
         for key in ["a", "b"] {
@@ -153,7 +153,7 @@ where
 #[test]
 fn every_bound_holds_at_its_value_and_refuses_one_more() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(PLAIN, None).await?;
         let create = |body: Value| async move { api.post("/v1/entities", body).await };

@@ -1,6 +1,6 @@
 //! Steps that do not behave, on a real daemon: what their README says becomes of them is what becomes of them.
 
-use crate::host::{Api, Host, Setup, run};
+use crate::host::{Api, Setup, run, start, start_with};
 use crate::ledger::{adds_up, audit, of_kind};
 use crate::machines::STUBBORN;
 use anyhow::{Context as _, Result, bail, ensure};
@@ -37,7 +37,7 @@ fn attempts(guest: &str) -> Result<Vec<(String, Vec<String>)>> {
 }
 
 async fn nothing_gets_through(guest: &'static str) -> Result<()> {
-    let mut host = Host::with(Setup { slots: 6, ..Setup::default() }).await?;
+    let mut host = start_with(Setup { slots: 6, ..Setup::default() }).await?;
     let hasty = std::fs::read_to_string(guest_folder(guest).join("machine.toml"))?;
     // What is not about time must not hang on how busy this machine is: the same with time to spare.
     let name = |of: &str| format!("machine   = \"{of}\"");
@@ -92,7 +92,7 @@ fn no_step_reaches_the_machine_around_it() -> Result<()> {
 #[test]
 fn malformed_output_is_refused_by_name_and_the_step_may_go_on() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(STUBBORN, Some("hostile")).await?;
         for (name, code) in [("not-json", "invalid"), ("document-size", "limit"), ("not-allowed", "not_allowed")] {
@@ -121,7 +121,7 @@ fn malformed_output_is_refused_by_name_and_the_step_may_go_on() -> Result<()> {
 #[test]
 fn outputs_that_break_their_schema_are_refused_by_path_and_rule_and_there_are_none() -> Result<()> {
     run(async {
-        let mut host = Host::start().await?;
+        let mut host = start().await?;
         let api = host.api();
         let honest = std::fs::read_to_string(guest_folder("survey").join("machine.toml"))?;
         let narrow = honest.replace("primes = { type = \"integer\" }", "primes = { type = \"integer\", maximum = 10 }");
@@ -154,7 +154,7 @@ fn outputs_that_break_their_schema_are_refused_by_path_and_rule_and_there_are_no
 #[test]
 fn a_failing_step_says_why_within_one_attempt() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(STUBBORN, Some("hostile")).await?;
         api.create("stubborn/a").await?;
@@ -187,7 +187,7 @@ fn a_failing_step_says_why_within_one_attempt() -> Result<()> {
 #[test]
 fn a_given_up_entity_is_parked_in_plain_sight_and_unpark_works() -> Result<()> {
     run(async {
-        let mut host = Host::start().await?;
+        let mut host = start().await?;
         host.api()
             .deploy(&STUBBORN.replace("attempts = 3, first = \"1h\", max = \"1h\"", "attempts = 1"), Some("hostile"))
             .await?;
@@ -228,7 +228,7 @@ fn a_given_up_entity_is_parked_in_plain_sight_and_unpark_works() -> Result<()> {
 #[test]
 fn kill_works_on_whatever_an_entity_does() -> Result<()> {
     run(async {
-        let host = Host::with(Setup { slots: 1, ..Setup::default() }).await?;
+        let host = start_with(Setup { slots: 1, ..Setup::default() }).await?;
         let api = host.api();
         api.deploy(STUBBORN, Some("hostile")).await?;
         let looping = || json!({ "name": "attempt", "payload": { "name": "fence-loop" } });

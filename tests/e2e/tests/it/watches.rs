@@ -1,6 +1,6 @@
 //! Watching over server-sent events, and reading in pages.
 
-use crate::host::{Api, Host, event, run};
+use crate::host::{Api, event, run, start};
 use crate::ledger::adds_up;
 use crate::machines::{COUNTED, DOOR};
 use anyhow::{Context as _, Result, bail, ensure};
@@ -98,7 +98,7 @@ async fn work(api: &Api, from: usize, to: usize) -> Result<()> {
 fn a_watch_goes_on_over_kills_without_losing_or_doubling_an_entry() -> Result<()> {
     const ROUNDS: usize = 4;
     run(async {
-        let mut host = Host::start().await?;
+        let mut host = start().await?;
         host.api().deploy(COUNTED, Some("noop")).await?;
         let path = "/v1/entities/counted/a/watch";
         let mut stream = Stream::open(host.api(), path, None).await?;
@@ -134,7 +134,7 @@ fn a_watch_goes_on_over_kills_without_losing_or_doubling_an_entry() -> Result<()
 #[test]
 fn a_watch_of_a_machine_tells_of_its_entities_only_and_in_order() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(DOOR, None).await?;
         api.deploy(&DOOR.replace("\"door\"", "\"gate\""), None).await?;
@@ -158,7 +158,7 @@ fn a_watch_of_a_machine_tells_of_its_entities_only_and_in_order() -> Result<()> 
 #[test]
 fn a_position_that_was_never_given_is_refused() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(DOOR, None).await?;
         api.create("door/a").await?;
@@ -174,7 +174,7 @@ fn a_position_that_was_never_given_is_refused() -> Result<()> {
 #[test]
 fn pages_join_without_gap_or_overlap() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         let api = host.api();
         api.deploy(COUNTED, Some("noop")).await?;
         for key in 0..7 {
@@ -210,7 +210,7 @@ fn pages_join_without_gap_or_overlap() -> Result<()> {
 #[test]
 fn a_reader_that_never_reads_holds_nobody_up() -> Result<()> {
     run(async {
-        let host = Host::start().await?;
+        let host = start().await?;
         host.api().deploy(COUNTED, Some("noop")).await?;
         host.api().create("counted/a").await?;
         let stuck = Stream::open(host.api(), "/v1/watch", None).await?;

@@ -1,0 +1,200 @@
+//! The requests that tests make of a daemon.
+
+use anyhow::{Context as _, Result, bail};
+use reqwest::{Client, Method, StatusCode, header};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// An answer that takes this long will not come: longer than the longest `wait` a test asks for.
+const ANSWER_MAX: Duration = Duration::from_secs(40);
+
+/// The HTTP API of one boot.
+#[derive(Clone, Debug)]
+pub struct Api {
+    http: Client,
+    base: String,
+}
+
+/// An answer, whatever it says.
+#[derive(Debug)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// Whether it was given before.
+    pub replayed: bool,
+    /// The header `Retry-After`.
+    pub retry_after: Option<String>,
+    /// The body.
+    pub body: Value,
+}
+
+impl Reply {
+    /// The body of a request that was done.
+    pub fn done(self) -> Result<Value> {
+        if !(200..300).contains(&self.status) {
+            bail!("expected it to be done, got {} {}", self.status, self.body);
+        }
+        Ok(self.body)
+    }
+
+    /// The problem of a request that was refused with this status and code.
+    pub fn refused(self, status: u16, code: &str) -> Result<Value> {
+        if (self.status, self.body["code"].as_str()) != (status, Some(code)) {
+            bail!("expected {status} {code}, got {} {}", self.status, self.body);
+        }
+        Ok(self.body)
+    }
+}
+
+impl Api {
+    /// Of a daemon that listens at this URL.
+    pub fn new(base: String) -> Result<Api> {
+        let http = Client::builder().no_proxy().timeout(ANSWER_MAX).build()?;
+        Ok(Api { http, base })
+    }
+
+    /// A request of a path.
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.base))
+    }
+
+    /// Sends a request; what comes back has the type that its status says.
+    pub async fn ask(&self, request: reqwest::RequestBuilder) -> Result<Reply> {
+        let response = request.send().await?;
+        let status = response.status();
+        let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let retry_after = text("retry-after");
+        let replayed = text("idempotent-replayed").as_deref() == Some("true");
+        let kind = text(header::CONTENT_TYPE.as_str()).unwrap_or_default();
+        let expected = if status.is_success() { "application/json" } else { "application/problem+json" };
+        // 503 of readiness is the state of the host, not a problem.
+        if kind != expected && status != StatusCode::SERVICE_UNAVAILABLE {
+            bail!("{status} as {kind}: {}", response.text().await?);
+        }
+        let body = response.json().await?;
+        Ok(Reply { status: status.as_u16(), replayed, retry_after, body })
+    }
+
+    /// Asks for a path.
+    pub async fn get(&self, path: &str) -> Result<Reply> {
+        self.ask(self.request(Method::GET, path)).await
+    }
+
+    /// Posts a body.
+    pub async fn post(&self, path: &str, body: Value) -> Result<Reply> {
+        self.ask(self.request(Method::POST, path).json(&body)).await
+    }
+
+    /// Deletes a path.
+    pub async fn delete(&self, path: &str) -> Result<Reply> {
+        self.ask(self.request(Method::DELETE, path)).await
+    }
+
+    /// Deploys a manifest, with the component of a guest.
+    pub async fn deploy(&self, manifest: &str, guest: Option<&str>) -> Result<Value> {
+        self.post("/v1/machines", deployment(manifest, guest)?).await?.done()
+    }
+
+    /// Makes an entity.
+    pub async fn create(&self, entity: &str) -> Result<Value> {
+        let (machine, key) = entity.split_once('/').context("machine/key")?;
+        self.post("/v1/entities", json!({ "machine": machine, "key": key })).await?.done()
+    }
+
+    /// Sends an event.
+    pub async fn send(&self, entity: &str, id: &str, event: Value) -> Result<Reply> {
+        self.send_waiting(entity, id, event, "").await
+    }
+
+    /// Sends an event and waits for its end.
+    pub async fn settle(&self, entity: &str, id: &str, event: Value) -> Result<Reply> {
+        self.send_waiting(entity, id, event, "?wait=30s").await
+    }
+
+    async fn send_waiting(&self, entity: &str, id: &str, event: Value, query: &str) -> Result<Reply> {
+        let request = self.request(Method::POST, &format!("/v1/entities/{entity}/events{query}"));
+        self.ask(request.header("Idempotency-Key", id).json(&event)).await
+    }
+
+    /// An entity that is there.
+    pub async fn entity(&self, entity: &str) -> Result<Value> {
+        self.get(&format!("/v1/entities/{entity}")).await?.done()
+    }
+
+    /// Writes `desired` over a generation.
+    pub async fn apply(&self, entity: &str, generation: u64, desired: Value) -> Result<Reply> {
+        let request = self.request(Method::PUT, &format!("/v1/entities/{entity}/desired"));
+        self.ask(request.header(header::IF_MATCH, format!("\"{generation}\"")).json(&json!({ "desired": desired })))
+            .await
+    }
+
+    /// Kills an entity.
+    pub async fn killed(&self, entity: &str, reason: &str) -> Result<Reply> {
+        self.post(&format!("/v1/entities/{entity}/kill"), json!({ "reason": reason })).await
+    }
+
+    /// Every history entry, oldest first, read in pages.
+    pub async fn history(&self, entity: &str) -> Result<Vec<Value>> {
+        self.history_by(entity, 100).await
+    }
+
+    /// The same in pages of another length.
+    pub async fn history_by(&self, entity: &str, limit: usize) -> Result<Vec<Value>> {
+        let mut entries = Vec::new();
+        let mut before = String::new();
+        loop {
+            let path = format!("/v1/entities/{entity}/history?limit={limit}{before}");
+            let mut page = self.get(&path).await?.done()?;
+            let Value::Array(found) = page["entries"].take() else { bail!("no entries: {page}") };
+            if found.len() > limit {
+                bail!("a page of {} where {limit} was the most", found.len());
+            }
+            entries.extend(found);
+            match page["next"].as_u64() {
+                Some(next) => before = format!("&before={next}"),
+                None => break,
+            }
+        }
+        entries.reverse();
+        Ok(entries)
+    }
+
+    /// One of the host's counters.
+    pub async fn counter(&self, name: &str) -> Result<u64> {
+        let stats = self.get("/v1/stats").await?.done()?;
+        stats["counters"][name].as_u64().with_context(|| format!("the counter {name}: {stats}"))
+    }
+
+    /// Waits until no step runs. The bound of the test is the bound of the wait.
+    pub async fn idle(&self) -> Result<()> {
+        loop {
+            let stats = self.get("/v1/stats").await?.done()?;
+            if stats["running"] == 0 && stats["waiting"] == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Asks for an entity until it is as wanted. The bound of the test is the bound of the wait.
+    pub async fn until(&self, entity: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+        loop {
+            let found = self.entity(entity).await?;
+            if wanted(&found) {
+                return Ok(found);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// The body of a deploy.
+pub fn deployment(manifest: &str, guest: Option<&str>) -> Result<Value> {
+    let bytes = guest.map(|name| anyhow::Ok(std::fs::read(crate::guest(name)?)?)).transpose()?;
+    Ok(json!({ "manifest": manifest, "component": bytes.map(|bytes| interlock_daemon::base64::encode(&bytes)) }))
+}
+
+/// An event without a payload.
+pub fn event(name: &str) -> Value {
+    json!({ "name": name })
+}

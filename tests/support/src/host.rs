@@ -1,0 +1,246 @@
+//! A daemon in a process of its own, started, killed and stopped by tests; and the process's own side of it.
+
+use crate::api::Api;
+use anyhow::{Context as _, Result, bail, ensure};
+use interlock_daemon::{Daemon, Options};
+use std::ffi::OsString;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+use tracing_subscriber::EnvFilter;
+
+/// A boot that takes this long will not come.
+const BOOT_MAX: Duration = Duration::from_secs(30);
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Which binary serves, and where the folders of its data are made: `env!` knows both where the tests are compiled.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The binary; it calls [`serve`].
+    pub path: PathBuf,
+    /// A folder on the disk of the build.
+    pub tmp: PathBuf,
+}
+
+impl Program {
+    /// A new folder, gone when it is dropped.
+    pub fn folder(&self) -> Result<TempDir> {
+        std::fs::create_dir_all(&self.tmp)?;
+        tempfile::Builder::new().prefix("e2e-").tempdir_in(&self.tmp).context("a folder for the test")
+    }
+}
+
+/// Serves on `FOLDER SLOTS STOP_MS`: says where it listens in its first line, and ends when standard input does, so
+/// that it never outlives a test.
+pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Result<()> {
+    let data_dir = PathBuf::from(arguments.next().context("the folder")?);
+    let mut number = |name: &str| -> Result<u32> {
+        let text = arguments.next().with_context(|| format!("the {name}"))?;
+        text.to_string_lossy().parse().with_context(|| format!("the {name}"))
+    };
+    let (slots, stop_ms) = (number("number of slots")?, number("time of a stop")?);
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        let stop_within = Duration::from_millis(stop_ms.into());
+        let options = Options { data_dir, listen: ([127, 0, 0, 1], 0).into(), executions_max: slots, stop_within };
+        let running = Daemon::start(options).await?;
+        let mut out = std::io::stdout();
+        writeln!(out, "http://{}", running.addr())?;
+        out.flush()?;
+        tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
+        running.stop().await
+    })
+}
+
+/// What a daemon is started with.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Attempts that run at a time.
+    pub slots: u32,
+    /// How long a stop waits for what is running.
+    pub stop_within: Duration,
+    /// No file of the daemon may grow past this, as on a disk that is full.
+    pub file_bytes_max: Option<u64>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { slots: 8, stop_within: Duration::from_secs(4), file_bytes_max: None }
+    }
+}
+
+/// A daemon and its data folder. Dropped, the daemon is killed and the folder removed.
+#[derive(Debug)]
+pub struct Host {
+    program: Program,
+    folder: TempDir,
+    setup: Setup,
+    child: Option<Child>,
+    api: Api,
+}
+
+impl Host {
+    /// A daemon on a new folder.
+    pub async fn start(program: Program, setup: Setup) -> Result<Host> {
+        let mut host = Self::down(program, setup)?;
+        host.boot().await?;
+        Ok(host)
+    }
+
+    fn down(program: Program, setup: Setup) -> Result<Host> {
+        let (folder, api) = (program.folder()?, Api::new(String::new())?);
+        Ok(Host { program, folder, setup, child: None, api })
+    }
+
+    /// The API of the boot that listens.
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// A host on a copy of the data folder, which is moved to another place and boots there. The daemon must be gone.
+    pub async fn moved(&self) -> Result<Host> {
+        ensure!(self.child.is_none(), "the daemon still runs");
+        let mut host = Self::down(self.program.clone(), self.setup)?;
+        copy(&self.data(), &host.data())?;
+        host.boot().await?;
+        Ok(host)
+    }
+
+    /// What the daemon has logged.
+    pub fn said(&self) -> Result<String> {
+        std::fs::read_to_string(self.log()).context("the daemon's log")
+    }
+
+    /// The boot listens here: for a test that read that by itself.
+    pub fn adopt(&mut self, api: Api) {
+        self.api = api;
+    }
+
+    /// The data folder of the daemon.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Starts a process on the folder and does not wait for it: it may be killed before it listens.
+    pub fn spawn(&mut self) -> Result<Booting> {
+        let log = std::fs::File::options().create(true).append(true).open(self.log())?;
+        let program = &self.program.path;
+        let mut command = match self.setup.file_bytes_max {
+            None => Command::new(program),
+            Some(max) => {
+                let mut shell = Command::new("sh");
+                // In blocks of 512 bytes; the signal ignored, a write says that it failed.
+                let limited = format!("trap '' XFSZ; ulimit -S -f {}; exec \"$0\" \"$@\"", max / 512);
+                shell.args(["-c", &limited]).arg(program);
+                shell
+            }
+        };
+        let mut child = command
+            .arg("serve")
+            .arg(self.data())
+            .arg(self.setup.slots.to_string())
+            .arg(self.setup.stop_within.as_millis().to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .context("start the daemon")?;
+        let out = child.stdout.take().context("its standard output")?;
+        self.child = Some(child);
+        Ok(Booting(BufReader::new(out)))
+    }
+
+    /// Boots on the folder and waits until it listens.
+    pub async fn boot(&mut self) -> Result<()> {
+        let booting = self.spawn()?;
+        let url = booting.url().await?;
+        self.api = Api::new(url)?;
+        Ok(())
+    }
+
+    /// The disk has room again.
+    #[cfg(target_os = "linux")]
+    pub async fn make_room(&self) -> Result<()> {
+        let pid = self.child.as_ref().and_then(Child::id).context("a daemon that runs")?;
+        let status = Command::new("prlimit").args(["--pid", &pid.to_string(), "--fsize=unlimited"]).status().await;
+        ensure!(status.context("prlimit, of util-linux")?.success(), "the limit of {pid} stays");
+        Ok(())
+    }
+
+    /// `kill -9`.
+    pub async fn kill(&mut self) -> Result<()> {
+        let mut child = self.child.take().context("a daemon that runs")?;
+        child.kill().await.context("kill it")
+    }
+
+    /// `kill -9` and a new boot.
+    pub async fn crash(&mut self) -> Result<()> {
+        self.kill().await?;
+        self.boot().await
+    }
+
+    /// A stop in good order.
+    pub async fn stop(&mut self) -> Result<()> {
+        let mut child = self.child.take().context("a daemon that runs")?;
+        drop(child.stdin.take());
+        let bound = self.setup.stop_within * 2 + Duration::from_secs(10);
+        let status = timeout(bound, child.wait()).await.context("the daemon does not stop")??;
+        if !status.success() {
+            bail!("the daemon stopped with {status}");
+        }
+        Ok(())
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+            let lines: Vec<_> = log.lines().rev().take(40).collect();
+            eprintln!("--- the daemon's last words");
+            lines.iter().rev().for_each(|line| eprintln!("{line}"));
+        }
+    }
+}
+
+/// A process that has not said yet where it listens.
+#[derive(Debug)]
+pub struct Booting(BufReader<tokio::process::ChildStdout>);
+
+impl Booting {
+    /// Where it listens, once it does.
+    pub async fn url(mut self) -> Result<String> {
+        let mut line = String::new();
+        timeout(BOOT_MAX, self.0.read_line(&mut line)).await.context("the daemon does not come up")??;
+        if line.is_empty() {
+            bail!("the daemon ended before it listened");
+        }
+        Ok(line.trim().to_owned())
+    }
+}
