@@ -12,7 +12,7 @@ Exit codes:
   0  done
   1  a fault nobody foresaw
   2  the input or its usage is wrong
-  3  refused
+  3  refused, or a scenario failed
   4  refused for now: the same again may be accepted later (busy, a full queue)
   5  the daemon is unavailable or not reachable
 
@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Says what a component can do, and what keeps it from being deployed.
     Inspect(Inspect),
+    /// Plays scenarios on a machine's real component: in memory, under time that they move.
+    Test(Test),
     /// Searches what can happen to a machine: every order, crashes, lost answers; from its scenarios.
     Explore(Explore),
     /// Makes a machine's new revision active.
@@ -146,6 +148,32 @@ pub(crate) struct Explore {
     /// Plays one order again and tells it: SCENARIO:CHOICES, as a search prints it.
     #[arg(long, value_name = "ORDER")]
     pub(crate) replay: Option<String>,
+}
+
+/// `test`.
+#[derive(Debug, Args)]
+pub(crate) struct Test {
+    /// Scenarios (NAME.scenario.toml), folders of a machine, or a folder of such folders.
+    #[arg(value_name = "FOLDER|FILE", default_value = ".")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Only scenarios with this in their sentence or file name.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Writes the transcripts that are there anew; with `--update=all` one for each scenario.
+    #[arg(long, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "kept")]
+    pub(crate) update: Option<Update>,
+    /// Plays them again whenever a file in the folder changes, until it is ended.
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
+/// Which transcripts are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Update {
+    /// Those that are there.
+    Kept,
+    /// One for each scenario.
+    All,
 }
 
 /// `deploy`.

@@ -1,11 +1,14 @@
 //! What each command does. A request, an answer, and what is shown of it.
 
 pub(crate) mod check;
+pub(crate) mod component;
 pub(crate) mod deploy;
 pub(crate) mod entity;
 pub(crate) mod explore;
+mod first;
 pub(crate) mod input;
 pub(crate) mod inspect;
 pub(crate) mod machine;
 pub(crate) mod serve;
 pub(crate) mod stage;
+pub(crate) mod test;

@@ -52,6 +52,7 @@ async fn run(cli: Cli, out: Out) -> Result<(), Failed> {
         Command::Demo(args) => demo::run(args, out).await,
         Command::Check(args) => commands::check::run(&args, out),
         Command::Inspect(args) => commands::inspect::run(&args, out),
+        Command::Test(args) => commands::test::run(args, out).await,
         Command::Explore(args) => commands::explore::run(args, out).await,
         Command::Deploy(args) => commands::deploy::run(args, &client(&global)?, out).await,
         Command::Machine(args) => commands::machine::run(args, &client(&global)?, out).await,

@@ -1,5 +1,6 @@
 //! What people read. Every function here is text from an answer; the same answer is JSON with `--json`.
 
+mod diff;
 mod entity;
 mod explore;
 mod findings;
@@ -7,9 +8,11 @@ mod history;
 mod machine;
 mod paint;
 mod refusal;
+mod scenario;
 mod table;
 mod time;
 
+pub(crate) use diff::diff;
 pub(crate) use entity::{answer, entities, entity};
 pub(crate) use explore::{Searched, searched};
 pub(crate) use findings::{finding, report};
@@ -17,6 +20,7 @@ pub(crate) use history::{When, history, watched};
 pub(crate) use machine::{bytes, deployed, inspection, machine, machines};
 pub(crate) use paint::Paint;
 pub(crate) use refusal::{particulars, refusal};
+pub(crate) use scenario::{coverage, machine_tested, scenario, tested};
 pub(crate) use table::{fields, table};
 pub(crate) use time::{ago, clock, span};
 

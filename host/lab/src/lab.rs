@@ -68,6 +68,14 @@ pub enum Fault {
     CrashBehind,
 }
 
+impl Fault {
+    /// Whether it takes the call away with its host.
+    #[must_use]
+    pub fn is_crash(self) -> bool {
+        matches!(self, Self::Crash | Self::CrashBehind)
+    }
+}
+
 /// Why a lab cannot go on. Refusals are no such thing.
 #[derive(Debug)]
 pub enum LabError {
@@ -288,12 +296,21 @@ impl Lab {
     /// # Errors
     /// [`LabError`].
     pub fn fault(&mut self, place: usize, fault: Fault) -> Result<(), LabError> {
+        self.befall(place, fault)?;
+        if fault.is_crash() { Ok(()) } else { self.let_go(place) }
+    }
+
+    /// Makes something happen to a held call, which stays held; only a crash takes it away with its host.
+    ///
+    /// # Errors
+    /// [`LabError`].
+    pub fn befall(&mut self, place: usize, fault: Fault) -> Result<(), LabError> {
         let Some(claim) = self.hand.claim(place) else { return Ok(()) };
         let by = Principal::execution(&claim.execution);
         match fault {
             Fault::Crash => {
                 self.kill();
-                return self.boot();
+                self.boot()?;
             }
             Fault::Conflict => {
                 // Whatever it is answered, the held call meets what is then there.
@@ -315,12 +332,12 @@ impl Lab {
                 self.hand.let_go(place);
                 self.rest()?;
                 self.kill();
-                return self.boot();
+                self.boot()?;
             }
             Fault::Unavailable => self.fail_next(StoreFault::Unavailable),
             Fault::Unknown { kept } => self.fail_next(StoreFault::Indeterminate { kept }),
         }
-        self.let_go(place)
+        Ok(())
     }
 
     /// Makes the next commit that writes something fail.

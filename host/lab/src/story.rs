@@ -266,6 +266,7 @@ pub fn clock(ms: u64) -> String {
 pub fn of_entry(recorded: &Recorded) -> (String, Vec<String>) {
     let entry = &recorded.entry;
     let attempt = match (entry.attempt, entry.token) {
+        (Some(_), Some(token)) if matches!(entry.what, record::What::Begun(_)) => format!("   token {token}"),
         (Some(attempt), Some(token)) if begins(entry) => format!("   attempt {attempt}, token {token}"),
         _ => String::new(),
     };
@@ -287,13 +288,14 @@ pub fn of_entry(recorded: &Recorded) -> (String, Vec<String>) {
 fn begins(entry: &Entry) -> bool {
     use record::What;
     match entry.what {
-        What::Event(_) | What::DesiredChanged | What::Timer(_) | What::Begun(_) | What::FailurePath(_) => true,
+        What::Event(_) | What::DesiredChanged | What::Timer(_) | What::FailurePath(_) => true,
         What::Created
         | What::Queued(_)
         | What::Refused(..)
         | What::Applied(_)
         | What::Transition(_)
         | What::Saved(_)
+        | What::Begun(_)
         | What::Ended(..)
         | What::Parked(..)
         | What::Unparked
@@ -356,7 +358,7 @@ pub fn of_seen(seen: &Seen) -> Option<(String, String, Vec<String>)> {
     Some((held.entity.key.to_string(), format!("{}: {word}", of_call(held)), more))
 }
 
-/// A call of a step: `plan, attempt 1, call 2: transition to provisioning`.
+/// A call of a step: `call 2 of plan, attempt 3 (transition to provisioning)`.
 #[must_use]
 pub fn of_call(held: &Held) -> String {
     let what = match &held.asked {
@@ -368,7 +370,8 @@ pub fn of_call(held: &Held) -> String {
         }
         Asked::StillHolds => "still-holds".to_owned(),
     };
-    format!("{} attempt {} call {}, {what}", held.step, held.attempt, held.nth)
+    let attempt = if held.attempt > 1 { format!(", attempt {}", held.attempt) } else { String::new() };
+    format!("call {} of {}{attempt} ({what})", held.nth, held.step)
 }
 
 fn parts(change: &Change) -> String {
@@ -387,12 +390,12 @@ pub fn of_fault(fault: Fault, held: &Held) -> String {
     let call = of_call(held);
     match fault {
         Fault::Conflict => format!("another write gets in before {call}"),
-        Fault::Fenced => format!("the attempt is ended before {call}"),
-        Fault::Unavailable => format!("the store fails at {call}"),
-        Fault::Unknown { kept: true } => format!("the store keeps {call}, and its answer is lost"),
-        Fault::Unknown { kept: false } => format!("the store loses {call}, and its answer"),
+        Fault::Fenced => format!("the attempt is ended, as by a deadline, before {call}"),
+        Fault::Unavailable => format!("the store does not take {call}"),
+        Fault::Unknown { kept: true } => format!("the store takes {call}, and its answer is lost"),
+        Fault::Unknown { kept: false } => format!("the store loses {call}, and nobody learns it"),
         Fault::Crash => format!("killed before {call}; boots again"),
-        Fault::CrashBehind => format!("killed behind {call}, before it hears of it; boots again"),
+        Fault::CrashBehind => format!("killed right after {call} is done, before the step hears of it; boots again"),
     }
 }
 
@@ -426,6 +429,7 @@ pub fn of_error(error: &SubmitError) -> (String, Vec<String>) {
         SubmitError::Rejected(no) => {
             let mut more = vec![expected_and_got(no)];
             match (no.retryable, no.retry_after_ms) {
+                (true, Some(0)) => more.push("retry at once".to_owned()),
                 (true, Some(ms)) => more.push(format!("retry in {}", Span(ms))),
                 (true, None) => more.push("retry later".to_owned()),
                 (false, _) => {}

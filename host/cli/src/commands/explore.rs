@@ -1,16 +1,27 @@
 //! `interlock explore`: every order of what can happen, from a folder's scenarios.
 
-use super::stage::{Staged, aside, only, short, staged};
+use super::stage::{Staged, Theatre, aside, find, manifest, only, scenarios_of, short};
 use crate::args::Explore;
 use crate::failed::{Code, Failed};
 use crate::out::Out;
 use crate::show::{self, Searched};
 use interlock_lab::explore::{Options, Path, explore, replay};
+use interlock_lab::scenario::Scenario;
 use interlock_store::{Clock as _, SystemClock};
 
 /// Runs it: a promise that breaks is a refusal.
 pub(crate) async fn run(args: Explore, out: Out) -> Result<(), Failed> {
-    let mut staged = staged(&args.path, out).await?;
+    let found = match find(std::slice::from_ref(&args.path))?.as_slice() {
+        [one] => one.clone(),
+        _ => return Err(Failed::Input(format!("{}: expected one machine's folder, got several", args.path.display()))),
+    };
+    let manifest = manifest(&found.folder, out)?;
+    let (mut scenarios, unreadable) = scenarios_of(&found, &manifest, out)?;
+    if unreadable > 0 {
+        return Out::over(Code::Input);
+    }
+    let theatre = Theatre::open()?;
+    let staged = theatre.stage(&found.folder, manifest, out).await?;
     let options = Options {
         depth: args.depth,
         faults: args.faults,
@@ -19,14 +30,14 @@ pub(crate) async fn run(args: Explore, out: Out) -> Result<(), Failed> {
         all_orders: args.all_orders,
     };
     if let Some(order) = &args.replay {
-        return again(staged, order, options, &args, out).await;
+        return again(staged, &scenarios, order, options, &args, out).await;
     }
     if let Some(text) = &args.filter {
-        only(&mut staged.scenarios, text)?;
+        only(&mut scenarios, text)?;
     }
     let stopwatch = SystemClock::new();
     let mut broken = false;
-    for scenario in &staged.scenarios {
+    for scenario in &scenarios {
         let (scenario, stage) = (scenario.clone(), staged.stage.clone());
         let name = short(&scenario);
         out.hint(&format!("searching from {name}: {}", scenario.name));
@@ -41,14 +52,21 @@ pub(crate) async fn run(args: Explore, out: Out) -> Result<(), Failed> {
 }
 
 /// Plays one order again: `SCENARIO:CHOICES`, as a search has printed it.
-async fn again(staged: Staged, order: &str, options: Options, args: &Explore, out: Out) -> Result<(), Failed> {
+async fn again(
+    staged: Staged,
+    scenarios: &[Scenario],
+    order: &str,
+    options: Options,
+    args: &Explore,
+    out: Out,
+) -> Result<(), Failed> {
     let (name, path) = order.split_once(':').ok_or_else(|| {
         Failed::Input(format!("--replay: expected SCENARIO:CHOICES as a search prints it, got {order:?}"))
     })?;
     let path: Path = path.parse().map_err(|why| Failed::Input(format!("--replay: {why}")))?;
-    let names: Vec<String> = staged.scenarios.iter().map(short).collect();
+    let names: Vec<String> = scenarios.iter().map(short).collect();
     let place = names.iter().position(|known| known == name);
-    let scenario = place.and_then(|place| staged.scenarios.get(place).cloned()).ok_or_else(|| {
+    let scenario = place.and_then(|place| scenarios.get(place).cloned()).ok_or_else(|| {
         Failed::Input(format!("--replay: expected one of the scenarios {}, got {name:?}", show::list(&names)))
     })?;
     let sentence = scenario.name.clone();

@@ -1,109 +1,219 @@
-//! What a folder's scenarios are played with: its machine, its component on a real runtime, and the
-//! scenarios themselves, all of it checked.
+//! What a folder's scenarios are played with: its machine, its component on a real runtime, and the scenarios
+//! themselves, all of it checked.
 
-use super::deploy::component;
-use super::input::{manifest, read};
+use super::component::{Build, component, read_component};
+use super::{first, input};
 use crate::failed::{Code, Failed};
 use crate::out::Out;
 use crate::show;
 use interlock_lab::scenario::{self, Scenario, Stage};
-use interlock_manifest::parse;
-use interlock_runtime::{EngineOptions, Engines, Library, Wasm};
+use interlock_manifest::Manifest;
+use interlock_runtime::{EngineOptions, Engines, Library, LibraryError, Wasm};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// Attempts that run at a time: scenarios have few entities, and a small pool is made faster.
-const EXECUTIONS_MAX: u32 = 16;
+/// Attempts at a time in all hosts that are played at once: more than scenarios have entities.
+const ATTEMPTS_MAX: u32 = 64;
 
 /// A file that holds a scenario ends like this.
-pub(crate) const SCENARIO: &str = ".scenario.toml";
+const ENDING: &str = ".scenario.toml";
 
-/// A folder, ready to be played.
-pub(crate) struct Staged {
-    /// Machine and component.
-    pub(crate) stage: Stage,
-    /// Its scenarios, in order of their files.
-    pub(crate) scenarios: Vec<Scenario>,
-    /// Whether its steps can read fencing tokens.
-    pub(crate) sees_tokens: bool,
-    /// Where the component is kept for as long as this lives.
+/// A machine's folder and its scenarios.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    /// The folder with the manifest.
+    pub(crate) folder: PathBuf,
+    /// The scenarios, by name.
+    pub(crate) scenarios: Vec<PathBuf>,
+}
+
+/// The folders and scenarios that arguments stand for: a scenario, a machine's folder with those in it and in
+/// its folder `scenarios`, or a folder of such folders.
+///
+/// # Errors
+/// [`Failed::Input`] with what was expected and what was found.
+pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<Found>, Failed> {
+    let mut all: Vec<Found> = Vec::new();
+    for path in paths {
+        if !path.exists() {
+            return Err(Failed::Input(format!(
+                "{}: expected a folder or a scenario, got nothing there",
+                path.display()
+            )));
+        }
+        for found in find_at(path)? {
+            match all.iter_mut().find(|known| known.folder == found.folder) {
+                Some(known) => {
+                    known.scenarios.extend(found.scenarios);
+                    known.scenarios.sort();
+                    known.scenarios.dedup();
+                }
+                None => all.push(found),
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn find_at(path: &Path) -> Result<Vec<Found>, Failed> {
+    let is_machine = |folder: &Path| folder.join("machine.toml").is_file();
+    if path.is_file() {
+        if !path.to_string_lossy().ends_with(ENDING) {
+            let path = path.display();
+            return Err(Failed::Input(format!(
+                "{path}: expected a folder or a scenario, NAME{ENDING}, got another file"
+            )));
+        }
+        let here = parent(path);
+        let folder = [here.clone(), parent(&here)].into_iter().find(|folder| is_machine(folder));
+        let folder = folder.ok_or_else(|| {
+            let path = path.display();
+            Failed::Input(format!("{path}: expected a machine.toml beside it or in the folder above, got none"))
+        })?;
+        return Ok(vec![Found { folder, scenarios: vec![path.to_owned()] }]);
+    }
+    if is_machine(path) {
+        return Ok(vec![Found { folder: path.to_owned(), scenarios: scenarios(path)? }]);
+    }
+    let mut below = Vec::new();
+    for folder in entries(path)?.into_iter().filter(|entry| is_machine(entry)) {
+        let scenarios = scenarios(&folder)?;
+        if !scenarios.is_empty() {
+            below.push(Found { folder, scenarios });
+        }
+    }
+    if below.is_empty() {
+        let path = path.display();
+        return Err(Failed::Input(format!(
+            "{path}: expected a folder with a machine.toml, or of such folders with scenarios, got neither"
+        )));
+    }
+    Ok(below)
+}
+
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+        // The folder of `.` is named by its other name.
+        Some(parent) => parent.to_owned(),
+        None => path.join(".."),
+    }
+}
+
+/// The scenarios of a machine's folder.
+fn scenarios(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
+    let mut found = entries(folder)?;
+    let inner = folder.join("scenarios");
+    if inner.is_dir() {
+        found.extend(entries(&inner)?);
+    }
+    found.retain(|path| path.is_file() && path.to_string_lossy().ends_with(ENDING));
+    Ok(found)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
+    let failed = |why: std::io::Error| Failed::Input(format!("{}: {why}", folder.display()));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        // `./x` for `x` is longer and says no more.
+        found.push(if folder == Path::new(".") { PathBuf::from(name) } else { folder.join(name) });
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The runtime that all scenarios of this process share.
+pub(crate) struct Theatre {
+    library: Library,
+    executor: Arc<Wasm>,
+    /// Where the components are kept for as long as this lives.
     _kept: TempDir,
 }
 
-/// Reads, checks and compiles what is in a folder; or in the folder of one scenario, and that one alone.
+/// A machine that can be played.
+pub(crate) struct Staged {
+    /// Machine and component.
+    pub(crate) stage: Stage,
+    /// Whether its steps can read fencing tokens.
+    pub(crate) sees_tokens: bool,
+}
+
+impl Theatre {
+    /// A runtime with no component yet.
+    ///
+    /// # Errors
+    /// [`Failed::Fault`] if this machine cannot run WebAssembly.
+    pub(crate) fn open() -> Result<Self, Failed> {
+        // Steps run where the host runs that plays the scenario: on one thread, one after another.
+        let options = EngineOptions { executions_max: ATTEMPTS_MAX, guest_threads: 0 };
+        let engines = Engines::new(options).map_err(anyhow::Error::from)?;
+        let kept = tempfile::Builder::new().prefix("interlock-test-").tempdir()?;
+        let library = Library::open(&engines, kept.path()).map_err(anyhow::Error::from)?;
+        Ok(Self { executor: Arc::new(Wasm::new(library.clone())), library, _kept: kept })
+    }
+
+    /// The machine of a folder: its component built, compiled and judged.
+    ///
+    /// # Errors
+    /// [`Failed::Input`] if there is no component, or it cannot run here.
+    pub(crate) async fn stage(&self, folder: &Path, manifest: Manifest, out: Out) -> Result<Staged, Failed> {
+        let mut stage = Stage { manifest, component: None, executor: self.executor.clone() };
+        let mut sees_tokens = false;
+        if let Some(file) = &stage.manifest.component {
+            let path = component(folder, file, Build::IfThere, out).await?;
+            let added = self.library.add(read_component(&path)?).await.map_err(|why| unfit(&path, why))?;
+            sees_tokens = added.inspection.can.iter().any(|power| power.name == "fencing");
+            stage.component = Some(added.digest);
+        }
+        Ok(Staged { stage, sees_tokens })
+    }
+}
+
+fn unfit(path: &Path, why: LibraryError) -> Failed {
+    match why {
+        LibraryError::Unfit(problems) => {
+            let problems: String = problems.iter().map(|problem| format!("\n  {problem}")).collect();
+            Failed::Input(format!("{} cannot run here:{problems}", path.display()))
+        }
+        other => Failed::Fault(other.into()),
+    }
+}
+
+/// The manifest of a folder; everything that is wrong with it is shown.
 ///
 /// # Errors
-/// [`Failed::Input`], or [`Failed::Shown`] once everything that is wrong has been shown.
-pub(crate) async fn staged(argument: &Path, out: Out) -> Result<Staged, Failed> {
-    let one = argument.to_str().is_some_and(|name| name.ends_with(SCENARIO)) && argument.is_file();
-    let folder = if one { folder_of(argument) } else { argument.to_owned() };
-    let (path, text) = manifest(&folder)?;
-    let report = parse(&path.display().to_string(), &text);
-    out.findings_of(&report);
-    let Some(manifest) = report.manifest else { return Err(Failed::Shown(Code::Input)) };
-    let folder = folder_of(&path);
-    let files = if one { vec![argument.to_owned()] } else { scenario_files(&folder)? };
-    let scenarios = scenarios(&files, &manifest, out)?;
-
-    let kept = tempfile::tempdir().map_err(anyhow::Error::from)?;
-    // Steps run where the host runs that plays the scenario: on one thread, one after another.
-    let options = EngineOptions { executions_max: EXECUTIONS_MAX, guest_threads: 0 };
-    let engines = Engines::new(options).map_err(anyhow::Error::from)?;
-    let library = Library::open(&engines, kept.path()).map_err(anyhow::Error::from)?;
-    let mut stage = Stage { component: None, executor: Arc::new(Wasm::new(library.clone())), manifest };
-    let mut sees_tokens = false;
-    if let Some(file) = &stage.manifest.component {
-        let file = component(&folder, file, false, out).await?;
-        let bytes = std::fs::read(&file).map_err(|why| Failed::Input(format!("{}: {why}", file.display())))?;
-        let added = library.add(bytes).await.map_err(|why| Failed::Input(format!("{}: {why}", file.display())))?;
-        sees_tokens = added.inspection.can.iter().any(|power| power.name == "fencing");
-        stage.component = Some(added.digest);
+/// [`Failed::Input`], or [`Failed::Shown`] once it has been shown.
+pub(crate) fn manifest(folder: &Path, out: Out) -> Result<Manifest, Failed> {
+    let (path, text) = input::manifest(folder)?;
+    let report = interlock_manifest::parse(&path.display().to_string(), &text);
+    if report.manifest.is_none() {
+        out.findings_of(&report);
     }
-    Ok(Staged { stage, scenarios, sees_tokens, _kept: kept })
+    report.manifest.ok_or(Failed::Shown(Code::Input))
 }
 
-fn folder_of(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
+/// What can be read of a folder's scenarios, and how many cannot; every problem of every one is shown.
+///
+/// # Errors
+/// [`Failed::Input`] if a file cannot be read, or there is none.
+pub(crate) fn scenarios_of(found: &Found, manifest: &Manifest, out: Out) -> Result<(Vec<Scenario>, usize), Failed> {
+    if found.scenarios.is_empty() {
+        return Err(Failed::Input(first::advice(&found.folder, &manifest.machine)));
     }
-}
-
-/// The scenarios of a folder, in order of their names.
-fn scenario_files(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
-    let unreadable = |why: std::io::Error| Failed::Input(format!("{}: {why}", folder.display()));
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        if entry.file_name().to_string_lossy().ends_with(SCENARIO) {
-            files.push(entry.path());
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        return Err(Failed::Input(format!(
-            "{}: expected at least one NAME{SCENARIO}, got none; the README's \"Test it\" shows a first one",
-            folder.display()
-        )));
-    }
-    Ok(files)
-}
-
-/// Reads them all; every problem of every one is shown.
-fn scenarios(files: &[PathBuf], manifest: &interlock_manifest::Manifest, out: Out) -> Result<Vec<Scenario>, Failed> {
-    let mut scenarios = Vec::new();
-    let mut failed = false;
-    for file in files {
-        match scenario::read(&file.display().to_string(), &read(file)?, &manifest.machine) {
-            Ok(scenario) => scenarios.push(scenario),
+    let mut readable = Vec::new();
+    let mut unreadable = 0;
+    for file in &found.scenarios {
+        match scenario::read(&file.display().to_string(), &input::read(file)?, &manifest.machine) {
+            Ok(scenario) => readable.push(scenario),
             Err(report) => {
-                failed = true;
+                unreadable += 1;
                 out.findings_of(&report);
             }
         }
     }
-    if failed { Err(Failed::Shown(Code::Input)) } else { Ok(scenarios) }
+    Ok((readable, unreadable))
 }
 
 /// Does work that blocks, with a host of its own, off the threads that answer.
@@ -115,15 +225,18 @@ pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + '
 pub(crate) fn short(scenario: &Scenario) -> String {
     let name = Path::new(&scenario.file).file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.unwrap_or_default();
-    name.strip_suffix(SCENARIO).unwrap_or(&name).to_owned()
+    name.strip_suffix(ENDING).unwrap_or(&name).to_owned()
 }
 
-/// Only those whose file or sentence has this text in it.
-pub(crate) fn only(scenarios: &mut Vec<Scenario>, text: &str) -> Result<(), Failed> {
+/// Only those whose file or sentence has this text in it; how many others there were.
+///
+/// # Errors
+/// [`Failed::Input`] if there is none.
+pub(crate) fn only(scenarios: &mut Vec<Scenario>, text: &str) -> Result<usize, Failed> {
     let names: Vec<String> = scenarios.iter().map(short).collect();
     scenarios.retain(|scenario| short(scenario).contains(text) || scenario.name.contains(text));
     if scenarios.is_empty() {
         return Err(Failed::Input(format!("expected a scenario like {text:?}, got {}", show::list(&names))));
     }
-    Ok(())
+    Ok(names.len().saturating_sub(scenarios.len()))
 }

@@ -1,6 +1,7 @@
 //! The command as a script meets it: output, exit codes, signals.
 
 mod gallery;
+mod scenarios;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

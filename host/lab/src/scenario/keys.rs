@@ -1,10 +1,15 @@
-//! Every key a scenario may have, table by table.
+//! Every key a scenario may have, table by table. `scenario.schema.json` describes the same keys; a test
+//! holds the two together.
 
 use interlock_manifest::reading::Keys;
 
 macro_rules! keys {
     ($($table:ident $def:literal $what:literal [$($name:literal)*])*) => {
         $(pub(super) const $table: Keys = Keys { what: $what, names: &[$($name),*] };)*
+
+        /// Each with its name under `$defs` in the schema; empty is the root.
+        #[cfg(test)]
+        const ALL: &[(&str, &Keys)] = &[$(($def, &$table)),*];
     };
 }
 
@@ -36,4 +41,62 @@ keys! {
     ]
     TEST "test" "a test" ["state" "parked" "locked" "outcome" "all" "any" "field" "op" "value"]
     EXPLORE "explore" "`explore`" ["depth" "faults" "states"]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    /// The guard language's own table, which the manifest's reader knows.
+    const FOREIGN: &str = "comparison";
+
+    #[test]
+    fn the_schema_for_editors_describes_exactly_the_keys_of_the_reader() {
+        let schema: Value = serde_json::from_str(crate::scenario::SCENARIO_SCHEMA).expect("JSON");
+        let defs = schema["$defs"].as_object().expect("$defs").iter();
+        let described = defs.filter(|(_, def)| def.get("properties").is_some()).map(|(name, _)| name.as_str());
+        let described: BTreeSet<&str> = described.filter(|name| *name != FOREIGN).collect();
+        let known: BTreeSet<&str> = ALL.iter().map(|(def, _)| *def).filter(|def| !def.is_empty()).collect();
+        assert_eq!(described, known, "tables");
+        for (def, keys) in ALL {
+            let table = if def.is_empty() { &schema } else { &schema["$defs"][def] };
+            let properties = table["properties"].as_object().expect(def);
+            let described: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
+            assert_eq!(described, keys.names.iter().copied().collect(), "{def}");
+            assert_eq!(table["additionalProperties"], Value::Bool(false), "{def}");
+            for (key, about) in properties {
+                assert!(about["description"].is_string(), "{def}.{key} has no description");
+            }
+        }
+    }
+
+    #[test]
+    fn an_editor_accepts_good_scenarios_and_marks_bad_ones() {
+        let schema: Value = serde_json::from_str(crate::scenario::SCENARIO_SCHEMA).expect("JSON");
+        let schema = jsonschema::draft202012::new(&schema).expect("a schema");
+        let check = |text: &str| schema.is_valid(&toml::from_str(text).expect("TOML"));
+        let forms = include_str!("../../tests/it/samples/forms.scenario.toml");
+        assert!(check(forms));
+        for (find, replace) in [
+            ("scenario = ", "senario = "),
+            ("expect_visit ", "expect_vizit "),
+            ("\"refused invalid\"", "\"invalid\""),
+            ("\"accepted again\"\n[[when]]", "\"again\"\n[[when]]"),
+            ("crash = true", "crash = false"),
+            ("down = \"5m\"", "down = \"5 minutes\""),
+            ("wall = \"-1h\"", "wall = \"1h\""),
+            ("\"until-idle\"", "\"until-idel\""),
+            ("\"exhausted\"", "\"tired\""),
+            ("\"recreate\"", "\"again\""),
+            ("what = \"fenced\"", "what = \"fence\""),
+            ("op    = \"ge\"", "op = \">=\""),
+            ("depth  = 12", "depth = 0"),
+            ("kill   = \"no longer wanted\"", "kill = \"x\"\nunpark = true"),
+        ] {
+            assert_eq!(forms.matches(find).count(), 1, "{find}");
+            assert!(!check(&forms.replace(find, replace)), "{replace}");
+        }
+    }
 }

@@ -17,7 +17,7 @@ pub use judge::Broken;
 pub use play::{Miss, Played, Stage, play};
 pub use read::read;
 
-use crate::Fault;
+use crate::{Asked, Fault};
 use interlock_kernel::command::{Create, OnExisting, Verb};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{EntityId, EventId, Name};
@@ -27,6 +27,9 @@ use interlock_kernel::value::Filter;
 use interlock_kernel::view::Event;
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// JSON Schema (Draft 2020-12) of a scenario, for editors: `#:schema scenario.schema.json`.
+pub const SCENARIO_SCHEMA: &str = include_str!("../../scenario.schema.json");
 
 /// One story.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,7 +134,7 @@ pub enum Request {
         event: Name,
         /// Its payload.
         payload: Option<Doc>,
-        /// Its id: named, or `e1`, `e2` and so on, in the order of the file.
+        /// Its id: named, or `e` and its number among the events of the file.
         id: EventId,
         /// What the sender believes.
         expect: Expect,
@@ -264,12 +267,66 @@ pub struct Planted {
     pub step: Option<Name>,
     /// Its attempt of this number in the visit; none is the next that gets there.
     pub attempt: Option<u32>,
-    /// Just before its call of this number is answered, from 1.
-    pub call: u32,
+    /// Just before this call of it is answered.
+    pub call: Call,
     /// What happens then.
     pub what: Fault,
     /// How many times.
     pub times: u32,
+}
+
+/// One of the calls of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// The one of this number, from 1.
+    Nth(u32),
+    /// The one of this number among its calls of a kind.
+    Of(CallKind, u32),
+}
+
+/// What a call asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallKind {
+    /// A checkpoint.
+    Save,
+    /// The next state.
+    Transition,
+    /// The entity, again; every accepted save is followed by one.
+    Reload,
+    /// Whether it is still the open one.
+    StillHolds,
+}
+
+impl CallKind {
+    pub(crate) const WORDS: [(&'static str, Self); 4] = [
+        ("save", Self::Save),
+        ("transition", Self::Transition),
+        ("reload", Self::Reload),
+        ("still-holds", Self::StillHolds),
+    ];
+
+    /// Of what an attempt asks.
+    #[must_use]
+    pub fn of(asked: &Asked) -> Self {
+        match asked {
+            Asked::Save(_) => Self::Save,
+            Asked::Transition(..) => Self::Transition,
+            Asked::Reload => Self::Reload,
+            Asked::StillHolds => Self::StillHolds,
+        }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nth(nth) => write!(f, "call {nth}"),
+            Self::Of(kind, nth) => {
+                let word = CallKind::WORDS.iter().find(|(_, known)| known == kind).map_or("", |(word, _)| word);
+                if *nth == 1 { f.write_str(word) } else { write!(f, "{word} {nth}") }
+            }
+        }
+    }
 }
 
 /// What an entity must be like; what is not named is not looked at.

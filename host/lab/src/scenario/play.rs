@@ -6,7 +6,7 @@
 
 use super::check::{self, Heard};
 use super::coverage::{Cover, Point};
-use super::{Act, Advance, AnswerKind, Ask, Planted, Promise, Request, Scenario, Then, idle};
+use super::{Act, Advance, AnswerKind, Ask, Call, CallKind, Planted, Promise, Request, Scenario, Then, idle};
 use crate::story::{Story, of_fault};
 use crate::{Fault, Held, Lab, LabError, Turn};
 use interlock_coordinator::{EntityView, Executor};
@@ -113,6 +113,7 @@ pub fn play(scenario: &Scenario, stage: &Stage) -> Result<Played, LabError> {
         broken: BTreeSet::new(),
         heard: BTreeMap::new(),
         cover: Cover::new(&stage.manifest.machine, scenario),
+        calls: BTreeMap::new(),
     };
     let mut lines = None;
     if let Err((line, error)) = player.all(&mut lines) {
@@ -155,6 +156,8 @@ struct Player<'s> {
     broken: BTreeSet<(usize, EntityId)>,
     heard: BTreeMap<EventId, Heard>,
     cover: Cover<'s>,
+    /// The kinds of calls that attempts have made, by boot and place.
+    calls: BTreeMap<(u32, usize), Vec<CallKind>>,
 }
 
 /// A fault that lies in wait, and how many times it has yet to come.
@@ -283,7 +286,11 @@ impl<'s> Player<'s> {
             match self.trap(&held) {
                 Some(fault) => {
                     self.story.host(self.lab.passed_ms(), &of_fault(fault, &held));
-                    self.lab.fault(held.place, fault)?;
+                    self.lab.befall(held.place, fault)?;
+                    self.look()?;
+                    if !fault.is_crash() {
+                        self.lab.let_go(held.place)?;
+                    }
                 }
                 None => self.lab.let_go(held.place)?,
             }
@@ -291,9 +298,14 @@ impl<'s> Player<'s> {
         Err(LabError::Restless(format!("{TURNS_MAX} calls of steps")))
     }
 
-    /// The fault that lies in wait for a call.
+    /// The fault that lies in wait for a call that is about to go on.
     fn trap(&mut self, held: &Held) -> Option<Fault> {
-        let trap = self.planted.iter_mut().find(|trap| trap.left > 0 && trap.is_for(held))?;
+        let kind = CallKind::of(&held.asked);
+        let made = self.calls.entry((self.lab.boots(), held.place)).or_default();
+        made.push(kind);
+        let nth_of_kind = made.iter().filter(|made| **made == kind).count();
+        let call = (kind, u32::try_from(nth_of_kind).unwrap_or(u32::MAX));
+        let trap = self.planted.iter_mut().find(|trap| trap.left > 0 && trap.is_for(held, call))?;
         trap.left -= 1;
         Some(trap.planted.what)
     }
@@ -366,7 +378,7 @@ impl<'s> Player<'s> {
         let step = planted.step.as_ref().map_or("any step".to_owned(), ToString::to_string);
         let attempt = planted.attempt.map(|attempt| format!(" attempt {attempt}")).unwrap_or_default();
         let times = if planted.times == 1 { String::new() } else { format!(" {} times", planted.times) };
-        let expected = format!("{step}{attempt} to make call {}{times} after this", planted.call);
+        let expected = format!("{step}{attempt} to make {}{times} after this", planted.call);
         let came = planted.times - trap.left;
         self.miss(
             trap.line,
@@ -400,11 +412,15 @@ impl<'s> Player<'s> {
 }
 
 impl Trap<'_> {
-    fn is_for(&self, held: &Held) -> bool {
+    fn is_for(&self, held: &Held, (kind, nth_of_kind): (CallKind, u32)) -> bool {
         let Planted { entity, step, attempt, call, .. } = self.planted;
+        let is_call = match *call {
+            Call::Nth(nth) => nth == held.nth,
+            Call::Of(wanted, nth) => (wanted, nth) == (kind, nth_of_kind),
+        };
         entity.as_ref().is_none_or(|entity| *entity == held.entity)
             && step.as_ref().is_none_or(|step| *step == held.step)
             && attempt.is_none_or(|attempt| attempt == held.attempt)
-            && *call == held.nth
+            && is_call
     }
 }

@@ -10,7 +10,7 @@ mod then;
 use super::keys;
 use super::{Bounds, Given, Promise, Scenario, Test, When};
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::{EntityId, EntityKey, EventId, Name};
+use interlock_kernel::ids::{EntityId, EntityKey, Name};
 use interlock_kernel::machine::{KILLED, Machine};
 use interlock_kernel::view::Schema;
 use interlock_manifest::reading::{Code, Kind, Log, Node, Schemas, Span, Spot, Table, filter, list, suggest};
@@ -29,6 +29,7 @@ const UNKNOWN_STEP: Kind = Kind { code: "unknown-step", severity: Severity::Erro
 const UNKNOWN_ID: Kind = Kind { code: "unknown-id", severity: Severity::Error };
 const DUPLICATE_ENTITY: Kind = Kind { code: "duplicate-entity", severity: Severity::Error };
 const SCHEMA: Kind = Kind { code: "breaks-schema", severity: Severity::Error };
+const REUSED_ID: Kind = Kind { code: "id-of-another", severity: Severity::Error };
 const NOTHING: Kind = Kind { code: "says-nothing", severity: Severity::Error };
 
 /// Reads a scenario of a machine. `file` is shown with every problem, and kept; nothing is opened.
@@ -85,10 +86,12 @@ struct Reader<'m> {
     steps: BTreeSet<&'m str>,
     /// Every entity that the scenario speaks of, in the order of the file.
     entities: Vec<EntityId>,
-    /// Event ids that are written.
+    /// The ids of all events.
     ids: BTreeSet<String>,
-    /// The last number given to an event without id.
-    minted: usize,
+    /// Which events have no id of their own, by number.
+    unnamed: BTreeSet<usize>,
+    /// Events read so far.
+    sends: usize,
 }
 
 impl<'m> Reader<'m> {
@@ -100,7 +103,8 @@ impl<'m> Reader<'m> {
             steps: machine.states.values().filter_map(|state| state.step.as_ref()).map(Name::as_str).collect(),
             entities: Vec::new(),
             ids: BTreeSet::new(),
-            minted: 0,
+            unnamed: BTreeSet::new(),
+            sends: 0,
         }
     }
 
@@ -151,7 +155,14 @@ impl<'m> Reader<'m> {
                 let id = key.rsplit_once('/').map_or(key, |(_, key)| key).parse().ok().map(|key| self.id(key));
                 self.entities.extend(id.filter(|id| !self.entities.contains(id)));
             }
-            self.ids.extend(act.part("id").and_then(|node| node.as_text()).map(str::to_owned));
+        }
+        let sends = acts.iter().filter(|act| act.part("send").is_some());
+        for (before, act) in sends.enumerate() {
+            let id = act.part("id").and_then(|node| node.as_text()).map(str::to_owned);
+            if id.is_none() {
+                self.unnamed.insert(before + 1);
+            }
+            self.ids.insert(id.unwrap_or_else(|| nth_id(before + 1)));
         }
     }
 
@@ -271,17 +282,11 @@ impl<'m> Reader<'m> {
             filter: if has_filter { filter? } else { filter.unwrap_or_default() },
         })
     }
+}
 
-    /// An id for an event that has none: `e1`, `e2` and so on, without those that are written.
-    fn mint(&mut self) -> Option<EventId> {
-        loop {
-            self.minted += 1;
-            let id = format!("e{}", self.minted);
-            if self.ids.insert(id.clone()) {
-                return id.parse().ok();
-            }
-        }
-    }
+/// The id of an event that names none, by its number among the events of the file.
+fn nth_id(number: usize) -> String {
+    format!("e{number}")
 }
 
 /// A table of texts, by name.

@@ -75,8 +75,8 @@ fn what_breaks_is_told_from_its_beginning_and_can_be_played_again() {
               it      v2  run -> first   attempt 1, token t1
               it      v3  first saved
                         data.runs = 1
-              host    killed before first attempt 1 call 2, transition to pause; boots again
-              it      v3  attempt 1 lost with its host, begun again   attempt 2, token t2
+              host    killed before call 2 of first (transition to pause); boots again
+              it      v3  attempt 1 lost with its host, begun again   token t2
               it      v4  first saved
                         data.runs = 2
               it      v5  first -> pause

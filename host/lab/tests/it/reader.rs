@@ -39,9 +39,9 @@ fn a_scenario_with_one_entity_never_names_it() {
 }
 
 #[test]
-fn ids_that_are_given_out_avoid_those_that_are_written() {
+fn events_are_numbered_and_an_earlier_id_makes_the_same_event_again() {
     let send = |id: &str| format!("[[when]]\nsend = \"resize\"\npayload = {{ size = 2 }}\n{id}\n");
-    let text = format!("scenario = \"s\"\n{}{}{}", send(""), send("id = \"e2\""), send(""));
+    let text = format!("scenario = \"s\"\n{}{}{}", send(""), send("id = \"e1\""), send(""));
     let scenario = told(&text).unwrap_or_else(|why| panic!("{why}"));
     let ids = scenario.when.iter().map(|when| match &when.act {
         Act::Ask(ask) => match &ask.request {
@@ -50,7 +50,22 @@ fn ids_that_are_given_out_avoid_those_that_are_written() {
         },
         other => panic!("{other:?}"),
     });
-    assert_eq!(ids.collect::<Vec<_>>(), ["e1", "e2", "e3"]);
+    assert_eq!(ids.collect::<Vec<_>>(), ["e1", "e1", "e3"]);
+
+    let text = format!("scenario = \"s\"\n{}{}", send("id = \"e2\""), send(""));
+    let problems = told(&text).unwrap_err();
+    expect![[r#"
+        error[id-of-another]: `e2` is the id of event number 2, which comes later and has no other
+         --> a.scenario.toml:5:6
+          |
+        5 | id = "e2"
+          |      ^^^^
+          |
+          = help: use another id here
+
+        a.scenario.toml: 1 error, 0 warnings
+    "#]]
+    .assert_eq(&problems);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{Reader, texts, unknown_step};
 use crate::Fault;
 use crate::scenario::keys;
-use crate::scenario::{Act, Advance, Answer, AnswerKind, Ask, Planted, Request, When};
+use crate::scenario::{Act, Advance, Answer, AnswerKind, Ask, Call, CallKind, Planted, Request, When};
 use interlock_kernel::command::OnExisting;
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{EntityId, EventId, Name};
@@ -31,10 +31,18 @@ const VERBS: [(&str, &Keys); 12] = [
 ];
 
 /// What can be made to happen to a step's call.
-const FAULTS: [(&str, Fault); 6] = [
+const FAULTS: [(&str, Fault); 7] = [
     ("crash", Fault::Crash),
+    ("crash-after", Fault::CrashBehind),
     ("conflict", Fault::Conflict),
     ("fenced", Fault::Fenced),
+    ("unavailable", Fault::Unavailable),
+    ("unknown-kept", Fault::Unknown { kept: true }),
+    ("unknown-lost", Fault::Unknown { kept: false }),
+];
+
+/// What can be made to happen to a client's request.
+const AT_THE_STORE: [(&str, Fault); 3] = [
     ("unavailable", Fault::Unavailable),
     ("unknown-kept", Fault::Unknown { kept: true }),
     ("unknown-lost", Fault::Unknown { kept: false }),
@@ -101,7 +109,7 @@ impl Reader<'_> {
         };
         let answer = table.get("answer").map(|node| answer(&node, log));
         let is_invalid = matches!(&answer, Some(Some(Answer { kind: AnswerKind::Refused(Some(No::Invalid)), .. })));
-        let fault = table.get("fault").map(|node| node.choice(&FAULTS[3..], log));
+        let fault = table.get("fault").map(|node| node.choice(&AT_THE_STORE, log));
         let request = match verb {
             "send" => self.send(node, table, is_invalid, log),
             "apply" => {
@@ -132,9 +140,10 @@ impl Reader<'_> {
             }
             is_known
         });
+        self.sends += 1;
         let id = match table.get("id") {
-            Some(node) => event_id(&node, log),
-            None => self.mint(),
+            Some(node) => self.id_of(&node, log),
+            None => super::nth_id(self.sends).parse().ok(),
         };
         let payload = match table.get("payload") {
             Some(node) => {
@@ -155,6 +164,16 @@ impl Reader<'_> {
             version: count(table, "expect_version", log),
         };
         Some(Request::Send { event: event.value, payload, id: id?, expect })
+    }
+
+    /// An id of its own; that of an earlier event makes it the same event again.
+    fn id_of(&self, node: &Node<'_>, log: &mut Log<'_>) -> Option<EventId> {
+        let id = event_id(node, log)?;
+        if let Some(later) = self.unnamed.iter().find(|nth| **nth > self.sends && super::nth_id(**nth) == id.as_str()) {
+            let message = format!("`{id}` is the id of event number {later}, which comes later and has no other");
+            log.add(super::REUSED_ID, &node.at(), message, "use another id here");
+        }
+        Some(id)
     }
 
     /// An event without payload is judged by its schema too.
@@ -198,7 +217,8 @@ impl Reader<'_> {
             let found = table.get(key).and_then(|node| node.integer(1..=COUNT_MAX, log));
             found.and_then(|number| u32::try_from(number.value).ok())
         };
-        let (call, attempt, times) = (number("call"), number("attempt"), number("times"));
+        let (attempt, times) = (number("attempt"), number("times"));
+        let call = table.get("call").map(|node| call(&node, log));
         let what = table.need("what", "say what happens: what = \"crash\"", log);
         let what = what.and_then(|node| node.choice(&FAULTS, log));
         let entity: Option<EntityId> = match table.get("entity") {
@@ -209,11 +229,34 @@ impl Reader<'_> {
             entity,
             step: step.map(|step| step.value),
             attempt,
-            call: call.unwrap_or(1),
+            call: call.unwrap_or(Some(Call::Nth(1)))?,
             what: what?.value,
             times: times.unwrap_or(1),
         })
     }
+}
+
+/// A call by its number, or by what it asks for and its number among those: 2, "save", "save 2".
+fn call(node: &Node<'_>, log: &mut Log<'_>) -> Option<Call> {
+    let Some(text) = node.as_text() else {
+        let nth = node.integer(1..=COUNT_MAX, log)?;
+        return u32::try_from(nth.value).ok().map(Call::Nth);
+    };
+    let (word, number) = text.split_once(' ').unwrap_or((text, "1"));
+    let kind = CallKind::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, kind)| kind);
+    let number = number.trim().parse().ok().filter(|nth| (1..=COUNT_MAX).contains(&u64::from(*nth)));
+    if let (Some(kind), Some(nth)) = (kind, number) {
+        return Some(Call::Of(kind, nth));
+    }
+    let words = CallKind::WORDS.map(|(word, _)| word);
+    let message = format!("{:?} is no call of a step", excerpt(text));
+    let remedy = match kind {
+        Some(_) => format!("write \"{word}\", or \"{word} 2\" for the second"),
+        None => suggest(word, words, ""),
+    };
+    log.add(Code::BadChoice, &node.at(), message, remedy)
+        .expected(format!("a number, or {}; with a number behind it from the second on", list(&words)));
+    None
 }
 
 /// What a client must hear: one word, behind `refused` a code, behind all `again` if it was so already.
