@@ -44,7 +44,8 @@ pub(super) fn explore(plan: &Plan<'_>, recall: &Recall) -> Result<Found, LabErro
             None => None,
         };
         let (mut counts, stopped) = (search.counts, search.stopped);
-        if broken.is_some() || stopped.is_some() || budget >= plan.bounds.faults {
+        // Where there were too many states, another fault makes them more. An order that was too long stops nobody.
+        if broken.is_some() || stopped == Some(Stopped::States) || budget >= plan.bounds.faults {
             counts.runs = recall.runs();
             return Ok(Found { counts, faults: budget, bounds: plan.bounds, stopped, broken });
         }
