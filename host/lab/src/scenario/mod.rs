@@ -311,7 +311,7 @@ impl CallKind {
         match asked {
             Asked::Save(_) => Self::Save,
             Asked::Transition(..) => Self::Transition,
-            Asked::Reload => Self::Reload,
+            Asked::Reload | Asked::LookAgain => Self::Reload,
             Asked::StillHolds => Self::StillHolds,
         }
     }
