@@ -1,14 +1,16 @@
-//! The gallery of planted faults, `guests/faulty`: a search finds each, tells it, and tells it again; and finds
-//! nothing in the same machine once it is mended.
+//! The gallery of planted faults, `guests/faulty`: each passes its scenario; a search finds it, tells it, and tells
+//! it again, and finds nothing in the same machine once it is mended.
 //!
 //! What is told of each is kept in `golden/gallery/`; `UPDATE_EXPECT=1` writes it anew.
 
 use anyhow::{Context as _, Result, ensure};
 use expect_test::expect_file;
+use interlock_lab::scenario::{self, Stage, play};
+use interlock_runtime::{EngineOptions, Engines, Library, Wasm};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Each fault, and the promise by which it is found.
 const FAULTS: [(&str, &str); 11] = [
@@ -105,6 +107,28 @@ fn every_planted_fault_is_found_and_told() -> Result<()> {
         let (_, found) = behind(&story, "promise")?.split_once(": ").context("of an entity")?;
         assert_eq!(found, promise, "{case}\n{story}");
         expect_file![format!("golden/gallery/{case}.txt")].assert_eq(&story);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_machine_passes_its_own_scenario_faulty_or_not() -> Result<()> {
+    let kept = tempfile::tempdir()?;
+    let engines = Engines::new(EngineOptions { executions_max: 2, guest_threads: 0 })?;
+    let library = Library::open(&engines, kept.path())?;
+    let component = std::fs::read(root()?.join("guests/faulty/faulty.wasm"))?;
+    let component = Some(tokio::runtime::Runtime::new()?.block_on(library.add(component))?.digest);
+    for case in cases()? {
+        let text = |file: &str| std::fs::read_to_string(source().join(&case).join(file));
+        let report = interlock_manifest::parse(&case, &text("machine.toml")?);
+        assert!(report.problems.is_empty(), "{case}: nothing for `interlock check` to say: {:?}", report.problems);
+        let manifest = report.manifest.context("a manifest")?;
+        let file = format!("{}.scenario.toml", case.trim_end_matches("-mended"));
+        let scenario = scenario::read(&file, &text(&file)?, &manifest.machine);
+        let scenario = scenario.map_err(|report| anyhow::anyhow!("{case}: {:?}", report.problems))?;
+        let stage = Stage { manifest, component, executor: Arc::new(Wasm::new(library.clone())) };
+        let misses = play(&scenario, &stage)?.misses;
+        assert!(misses.is_empty(), "{case}: {misses:?}");
     }
     Ok(())
 }
