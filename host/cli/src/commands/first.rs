@@ -95,7 +95,24 @@ mod tests {
     #[test]
     fn the_advice_names_file_and_command() -> anyhow::Result<()> {
         let told = advice(Path::new("guests/resource"), &machine("resource")?);
-        expect_test::expect![[r#""#]].assert_eq(&told);
+        expect_test::expect![[r#"
+            guests/resource: no scenarios yet. Write the first one, guests/resource/first.scenario.toml:
+
+              scenario = "what it shows, in a sentence"
+
+              [[when]]
+              send    = "resize"
+              payload = { size = 1 }
+              answer  = "accepted"
+
+              [[when]]
+              advance = "until-idle"
+
+              [then]
+              state = "ready"
+
+            then: interlock test guests/resource"#]]
+        .assert_eq(&told);
         Ok(())
     }
 }

@@ -120,57 +120,45 @@ fn a_scenario_that_does_not_hold_says_what_is_different_and_what_happened() -> R
         &["--filter", "pushed"],
         3,
         expect![[r#"
-        door   1 scenario in door
-          FAILED  a door that was pushed shuts by itself   30:00 in N s
+            door   1 scenario in door
+              FAILED  a door that was pushed shuts by itself   30:00 in N s
 
-            door/pushed.scenario.toml:12   the answer to push (e2)
-              expected   accepted
-              got        refused busy: expected unlocked, got locked by door/front@i1.1 for 0 ms, opening, waiting for a timer (started by push)
+                door/pushed.scenario.toml:12   the answer to push (e2)
+                  expected   accepted
+                  got        refused busy: expected unlocked, got locked by door/front@i1.1 for 0 ms, opening, waiting for a timer (started by push)
 
-            door/pushed.scenario.toml:19   state of front
-              expected   shut
-              got        opening
+                door/pushed.scenario.toml:19   state of front
+                  expected   shut
+                  got        opening
 
-            door/pushed.scenario.toml:19   version of front
-              expected   3
-              got        2
+                door/pushed.scenario.toml:19   version of front
+                  expected   3
+                  got        2
 
-            door/pushed.scenario.toml   the story is not the one in the transcript (+ is now; --update keeps it)
-              - a door
-              + a door that was pushed shuts by itself
-      
-              - 0:00  told otherwise
-              + 0:00  front   v1  created, shut
-              +       client  front: push (e1)   accepted
-              +       front   v2  push -> opening
-              +       client  front: push (e2)   REFUSED busy
-              +                 expected unlocked, got locked by door/front@i1.1 for 0 ms, opening, waiting for a timer (started by push)
-              +                 retry in 60 min
+                in the end
+                  front   opening, waits for the timer after in 30 min, or the event stop
 
-            in the end
-              front   opening, waits for the timer after in 30 min, or the event stop
-
-            what happened
-              0:00  front   v1  created, shut
-                    client  front: push (e1)   accepted
-                    front   v2  push -> opening
-                    client  front: push (e2)   REFUSED busy
-                              expected unlocked, got locked by door/front@i1.1 for 0 ms, opening, waiting for a timer (started by push)
-                              retry in 60 min
+                what happened
+                  0:00  front   v1  created, shut
+                        client  front: push (e1)   accepted
+                        front   v2  push -> opening
+                        client  front: push (e2)   REFUSED busy
+                                  expected unlocked, got locked by door/front@i1.1 for 0 ms, opening, waiting for a timer (started by push)
+                                  retry in 60 min
 
 
-          covered of door
-            states     2 of 2
-            moves      1 of 3
-                not reached   opening: stop -> shut
-                not reached   opening: after -> shut
-            refusals   1 of 2
-                not reached   stop refused not_allowed
-            events     1 of 2
-                not reached   stop
+              covered of door
+                states     2 of 2
+                moves      1 of 3
+                    not reached   opening: stop -> shut
+                    not reached   opening: after -> shut
+                refusals   1 of 2
+                    not reached   stop refused not_allowed
+                events     1 of 2
+                    not reached   stop
 
-        0 ok, 1 failed   30:00 of virtual time in N s
-    "#]],
+            0 ok, 1 failed   30:00 of virtual time in N s
+        "#]],
     )
 }
 
@@ -182,27 +170,28 @@ fn a_scenario_that_cannot_be_read_keeps_no_other_from_being_played() -> Result<(
         &[],
         2,
         expect![[r#"
-        door   1 scenario in door
-          ok      a door that is stopped shuts at once   0:00 in N s
-        1 ok, 1 unreadable   0:00 of virtual time in N s
-        error[undeclared-event]: the machine declares no event `psuh`
-         --> door/pushed.scenario.toml:8:10
-          |
-        8 | send   = "psuh"
-          |          ^^^^^^
-          |
-          = help: did you mean `push`?
+            door   1 scenario in door
+              ok      a door that is stopped shuts at once   0:00 in N s
 
-        error[undeclared-event]: the machine declares no event `psuh`
-          --> door/pushed.scenario.toml:13:10
-           |
-        13 | send   = "psuh"
-           |          ^^^^^^
-           |
-           = help: did you mean `push`?
+            1 ok, 1 unreadable   0:00 of virtual time in N s
+            error[undeclared-event]: the machine declares no event `psuh`
+             --> door/pushed.scenario.toml:8:10
+              |
+            8 | send   = "psuh"
+              |          ^^^^^^
+              |
+              = help: did you mean `push`?
 
-        door/pushed.scenario.toml: 2 errors, 0 warnings
-    "#]],
+            error[undeclared-event]: the machine declares no event `psuh`
+              --> door/pushed.scenario.toml:13:10
+               |
+            13 | send   = "psuh"
+               |          ^^^^^^
+               |
+               = help: did you mean `push`?
+
+            door/pushed.scenario.toml: 2 errors, 0 warnings
+        "#]],
     )
 }
 
@@ -234,18 +223,19 @@ fn a_story_is_compared_with_the_transcript_beside_it() -> Result<()> {
         &["--filter", "pushed"],
         3,
         expect![[r#"
-        door   1 scenario in door
-          FAILED  a door that was pushed shuts by itself   1:00:00 in N s
+            door   1 scenario in door
+              FAILED  a door that was pushed shuts by itself   1:00:00 in N s
 
-            door/pushed.scenario.toml   the story is not the one in the transcript (+ is now; --update keeps it)
-                ...
-                                   expected unlocked, got locked by door/front@i1.1 for 0 ms, opening, waiting for a timer (started by push)
-                                   retry in 60 min
-              - 2:00:00  front   v3  after -> shut
-              + 1:00:00  front   v3  after -> shut
+                door/pushed.transcript   the story is another now; --update writes it anew
+                    ...
+                                       expected unlocked, got locked by door/front@i1.1 for 0 ms, opening, waiting for a timer (started by push)
+                                       retry in 60 min
+                  - 2:00:00  front   v3  after -> shut
+                  + 1:00:00  front   v3  after -> shut
 
-        0 ok, 1 failed   1:00:00 of virtual time in N s
-    "#]],
+
+            0 ok, 1 failed   1:00:00 of virtual time in N s
+        "#]],
     )?;
     assert_eq!(test(folder.path(), &["--update"])?.0, Some(0));
     assert_eq!(std::fs::read_to_string(transcript("pushed"))?, kept);
