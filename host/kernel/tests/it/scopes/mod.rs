@@ -20,7 +20,6 @@ mod search;
 
 use machines::Scope;
 use search::{Seen, search, story};
-use std::time::Instant;
 
 /// A number of steps from the environment.
 fn asked(variable: &str, or: usize) -> usize {
@@ -29,7 +28,7 @@ fn asked(variable: &str, or: usize) -> usize {
 }
 
 fn explore(scope: &Scope) -> Seen {
-    let (start, began) = ((scope.start)(), Instant::now());
+    let start = (scope.start)();
     let depth = asked("INTERLOCK_SCOPE_DEPTH", scope.depth);
     let seen = search(&start, scope.acts, depth);
     if let Some(violation) = &seen.violation {
@@ -42,12 +41,11 @@ fn explore(scope: &Scope) -> Seen {
         );
     }
     println!(
-        "{}: depth {depth}, {} states, {} transitions, {}, {:.1} s; new states by step {:?}",
+        "{}: depth {depth}, {} states, {} transitions, {}; new states by step {:?}",
         scope.name,
         seen.states,
         seen.transitions,
         if seen.complete { "complete" } else { "not complete" },
-        began.elapsed().as_secs_f64(),
         seen.by_depth
     );
     assert!(seen.complete || seen.by_depth.len() == depth + 1);
