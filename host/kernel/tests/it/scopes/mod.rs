@@ -1,12 +1,13 @@
 //! Small worlds, exhaustively: three actors around one entity, every order of everything they do to a
-//! stated depth, with equal states recognised (`key`). After every command the world checks every theorem
-//! and the scene what each actor was promised (`scene`); what must change nothing is asked of every state.
+//! stated depth, with equal states recognised (`key`). After every act, which is one command or the same
+//! one twice, the world checks every theorem and the scene what each actor was promised (`scene`); what
+//! must change nothing is asked of every state.
 //! The first violation is a shortest one and is told as a story (`search`). That it would be found is
 //! tested with kernels that are broken on purpose (`broken`).
 //!
 //! ```text
-//! INTERLOCK_SCOPE_DEPTH=6 cargo test --release -p interlock-kernel --test it scopes::queue -- --nocapture
-//! INTERLOCK_SCOPE_DEPTH=9 cargo test --release -p interlock-kernel --test it scopes::retries -- --nocapture
+//! INTERLOCK_SCOPE_DEPTH=7 cargo test --release -p interlock-kernel --test it scopes::queue -- --nocapture
+//! INTERLOCK_SCOPE_DEPTH=12 cargo test --release -p interlock-kernel --test it scopes::retries -- --nocapture
 //! INTERLOCK_SCOPE_DEPTH=16 cargo test --release -p interlock-kernel --test it scopes::times -- --nocapture
 //! INTERLOCK_SCOPE_TWINS=6 cargo test --release -p interlock-kernel --test it scopes::equal -- --nocapture
 //! ```
