@@ -59,6 +59,11 @@ fn attempts() {
 }
 
 #[test]
+fn attempts() {
+    assert!(explore(&machines::ATTEMPTS).complete);
+}
+
+#[test]
 fn queue() {
     explore(&machines::QUEUE);
 }
