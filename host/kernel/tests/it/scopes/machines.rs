@@ -41,6 +41,8 @@ const fn act(actor: &'static str, what: &'static str, run: fn(&mut Scene) -> boo
 const CRASH: Act = act(HOST, "dies, and another boots", Scene::crash);
 const RECOVER: Act = act(HOST, "takes up what the one before left open", Scene::recover);
 const ZOMBIE: Act = act(STEP, "of the attempt before asks for idle", |scene| scene.zombie(to_idle));
+const ZOMBIE_SAVES: Act = act(STEP, "of the attempt before saves", |scene| scene.zombie(save));
+const SAVE: Act = act(STEP, "saves", |scene| scene.step(save));
 const MOVE_TO_IDLE: Act = act(STEP, "moves to idle", |scene| scene.step(to_idle));
 const FAIL: Act = act(STEP, "fails", |scene| scene.step(|claim| Verb::End(claim, failure("slow"))));
 const PASS: Act = act("time", "passes to what is due next", Scene::pass);
@@ -82,9 +84,9 @@ pub(crate) const ATTEMPTS: Scope = Scope {
         let (world, id) = World::of(trying(), "job/a");
         Scene::of(world, id, Left { hosts: 2, deaths: 1, deploys: 0, days: 0 })
     },
-    acts: &[RUN_1, MOVE_TO_IDLE, FAIL, ZOMBIE, PASS, LOOK, CRASH, RECOVER, KILL, UNPARK],
+    acts: &[RUN_1, MOVE_TO_IDLE, SAVE, FAIL, ZOMBIE, ZOMBIE_SAVES, PASS, LOOK, CRASH, RECOVER, KILL, UNPARK],
     depth: 64,
-    states_at_least: 100,
+    states_at_least: 250,
     twin_depth: 64,
 };
 
@@ -134,7 +136,7 @@ pub(crate) const QUEUE: Scope = Scope {
         act(B, "applies 2", |scene| scene.apply("2")),
         RECREATE,
         MOVE_TO_IDLE,
-        act(STEP, "saves", |scene| scene.step(save)),
+        SAVE,
         ZOMBIE,
         CRASH,
         RECOVER,

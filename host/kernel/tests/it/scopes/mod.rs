@@ -59,11 +59,6 @@ fn attempts() {
 }
 
 #[test]
-fn attempts() {
-    assert!(explore(&machines::ATTEMPTS).complete);
-}
-
-#[test]
 fn queue() {
     explore(&machines::QUEUE);
 }
