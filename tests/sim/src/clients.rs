@@ -8,6 +8,7 @@ use interlock_conformance::Random;
 use interlock_kernel::command::{Command, Create, OnExisting, Outcome, Verb};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{EntityId, EventId, Name, Principal};
+use interlock_kernel::machine::StateKind;
 use interlock_kernel::record::{Answer, Expect, Head, Key, Record};
 use interlock_kernel::view::Event;
 use std::collections::BTreeMap;
@@ -55,6 +56,15 @@ impl Clients {
         let head = model.head(id);
         if head.is_none() && random.below(10) > 2 {
             return Some(ask(self.create(id, kind, None, random)));
+        }
+        // What is over is mostly begun anew: there is nothing more to be seen.
+        let is_over = |head: &Head| model.kind(id, head).is_ok_and(StateKind::is_final);
+        if head.is_some_and(is_over) && random.below(3) > 0 {
+            return Some(ask(match random.below(5) {
+                0 => Verb::Delete(id.clone()),
+                1 if kind.takes_desired => apply(id, head, random),
+                _ => self.create_as(id, kind, OnExisting::Recreate, random),
+            }));
         }
         let parked = head.is_some_and(|head| head.park.is_some());
         Some(match random.below(100) {
@@ -110,7 +120,6 @@ impl Clients {
     }
 
     fn create(&mut self, id: &EntityId, kind: &Kind, head: Option<&Head>, random: &mut Random) -> Verb {
-        let with_event = random.below(4) == 0;
         let on_existing = match random.below(4) {
             _ if head.is_none() => OnExisting::Same,
             0 => OnExisting::Fail,
@@ -118,6 +127,11 @@ impl Clients {
             2 => OnExisting::Same,
             _ => OnExisting::Recreate,
         };
+        self.create_as(id, kind, on_existing, random)
+    }
+
+    fn create_as(&mut self, id: &EntityId, kind: &Kind, on_existing: OnExisting, random: &mut Random) -> Verb {
+        let with_event = random.below(4) == 0;
         Verb::Create(Box::new(Create {
             entity: id.clone(),
             desired: (kind.takes_desired && random.below(2) == 0).then(|| desired(id.machine.as_str(), random)),

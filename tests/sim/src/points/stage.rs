@@ -11,10 +11,10 @@ use crate::plant::Plant;
 use crate::world::{Death, Exit, World};
 use interlock_conformance::{SimDisk, redb_options};
 use interlock_coordinator::Options;
-use interlock_kernel::record::{Condition, Key, Part, Record};
+use interlock_kernel::record::{Condition, Expires, Key, Part, Record};
 use interlock_store::{ManualClock, Mem, MemImage, Redb, Store, StoreError};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -293,7 +293,7 @@ impl Stage {
     pub(crate) fn ending(&self) -> Vec<String> {
         let model = &self.world.model;
         let mut lines = Vec::new();
-        let mut left = [0_usize; 3];
+        let (mut expire, mut old) = (BTreeSet::new(), BTreeSet::new());
         for (key, record) in &model.records {
             match (key, record) {
                 (Key::Head(id), Record::Head(head)) => {
@@ -329,20 +329,24 @@ impl Stage {
                         "{id} {event}: {:?} execution {:?} v{} {}",
                         answer.kind, answer.execution, answer.version, answer.state
                     ));
-                    left[0] += 1;
                 }
-                (Key::Expiry(..), _) => left[1] += 1,
+                (Key::Expiry(..), Record::Expires(Expires::Dedup(id, event))) => {
+                    expire.insert(format!("{id} {event}"));
+                }
+                (Key::Expiry(..), Record::Expires(Expires::History(id, ..))) => {
+                    expire.insert(id.to_string());
+                }
                 (Key::History(id, incarnation, _), _)
                     if model.head(id).is_none_or(|head| head.incarnation != *incarnation) =>
                 {
-                    left[2] += 1;
+                    old.insert(id.to_string());
                 }
                 (Key::Machine(name), Record::Machine(machine)) => lines.push(format!("{name} {machine:?}")),
                 _ => {}
             }
         }
-        // How many entries there are depends on how many attempts were lost.
-        lines.push(format!("remembered {}, to expire {}, old entries {}", left[0], left[1], left[2] > 0));
+        // How many records of each there are depends on how many attempts were lost, and on who waited for them.
+        lines.push(format!("to expire {expire:?}, old entries of {old:?}"));
         lines
     }
 
