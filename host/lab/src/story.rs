@@ -288,7 +288,7 @@ pub fn of_entry(recorded: &Recorded) -> (String, Vec<String>) {
 fn begins(entry: &Entry) -> bool {
     use record::What;
     match entry.what {
-        What::Event(_) | What::DesiredChanged | What::Timer(_) | What::FailurePath(_) => true,
+        What::Event(_) | What::DesiredChanged | What::Timer(_) => true,
         What::Created
         | What::Queued(_)
         | What::Refused(..)
@@ -297,6 +297,7 @@ fn begins(entry: &Entry) -> bool {
         | What::Saved(_)
         | What::Begun(_)
         | What::Ended(..)
+        | What::FailurePath(_)
         | What::Parked(..)
         | What::Unparked
         | What::Killed(_)
