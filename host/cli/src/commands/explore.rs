@@ -16,8 +16,9 @@ pub(crate) async fn run(args: Explore, out: Out) -> Result<(), Failed> {
         _ => return Err(Failed::Input(format!("{}: expected one machine's folder, got several", args.path.display()))),
     };
     let manifest = manifest(&found.folder, out)?;
-    let (mut scenarios, unreadable) = scenarios_of(&found, &manifest, out)?;
-    if unreadable > 0 {
+    let (mut scenarios, unreadable) = scenarios_of(&found, &manifest)?;
+    unreadable.iter().for_each(|report| out.findings_of(report));
+    if !unreadable.is_empty() {
         return Out::over(Code::Input);
     }
     let theatre = Theatre::open()?;

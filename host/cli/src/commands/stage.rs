@@ -7,7 +7,7 @@ use crate::failed::{Code, Failed};
 use crate::out::Out;
 use crate::show;
 use interlock_lab::scenario::{self, Scenario, Stage};
-use interlock_manifest::Manifest;
+use interlock_manifest::{Manifest, Report};
 use interlock_runtime::{EngineOptions, Engines, Library, LibraryError, Wasm};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,8 +94,9 @@ fn find_at(path: &Path) -> Result<Vec<Found>, Failed> {
 
 fn parent(path: &Path) -> PathBuf {
     match path.parent() {
+        // The folder of `.` has no name in it.
+        Some(_) if path == Path::new(".") => PathBuf::from(".."),
         Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
-        // The folder of `.` is named by its other name.
         Some(parent) => parent.to_owned(),
         None => path.join(".."),
     }
@@ -104,7 +105,7 @@ fn parent(path: &Path) -> PathBuf {
 /// The scenarios of a machine's folder.
 fn scenarios(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
     let mut found = entries(folder)?;
-    let inner = folder.join("scenarios");
+    let inner = below(folder, "scenarios");
     if inner.is_dir() {
         found.extend(entries(&inner)?);
     }
@@ -116,12 +117,15 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
     let failed = |why: std::io::Error| Failed::Input(format!("{}: {why}", folder.display()));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name();
-        // `./x` for `x` is longer and says no more.
-        found.push(if folder == Path::new(".") { PathBuf::from(name) } else { folder.join(name) });
+        found.push(below(folder, entry.map_err(failed)?.file_name()));
     }
     found.sort();
     Ok(found)
+}
+
+/// What is in a folder, by name: `./x` for `x` is longer and says no more.
+fn below(folder: &Path, name: impl AsRef<Path>) -> PathBuf {
+    if folder == Path::new(".") { name.as_ref().to_owned() } else { folder.join(name) }
 }
 
 /// The runtime that all scenarios of this process share.
@@ -194,23 +198,19 @@ pub(crate) fn manifest(folder: &Path, out: Out) -> Result<Manifest, Failed> {
     report.manifest.ok_or(Failed::Shown(Code::Input))
 }
 
-/// What can be read of a folder's scenarios, and how many cannot; every problem of every one is shown.
+/// What can be read of a folder's scenarios, and every problem of those that cannot.
 ///
 /// # Errors
-/// [`Failed::Input`] if a file cannot be read, or there is none.
-pub(crate) fn scenarios_of(found: &Found, manifest: &Manifest, out: Out) -> Result<(Vec<Scenario>, usize), Failed> {
+/// [`Failed::Input`] if a file cannot be opened, or there is none.
+pub(crate) fn scenarios_of(found: &Found, manifest: &Manifest) -> Result<(Vec<Scenario>, Vec<Report>), Failed> {
     if found.scenarios.is_empty() {
         return Err(Failed::Input(first::advice(&found.folder, &manifest.machine)));
     }
-    let mut readable = Vec::new();
-    let mut unreadable = 0;
+    let (mut readable, mut unreadable) = (Vec::new(), Vec::new());
     for file in &found.scenarios {
         match scenario::read(&file.display().to_string(), &input::read(file)?, &manifest.machine) {
             Ok(scenario) => readable.push(scenario),
-            Err(report) => {
-                unreadable += 1;
-                out.findings_of(&report);
-            }
+            Err(report) => unreadable.push(*report),
         }
     }
     Ok((readable, unreadable))

@@ -10,6 +10,7 @@ use crate::out::Out;
 use crate::show;
 use futures_util::StreamExt as _;
 use interlock_lab::scenario::{Coverage, Miss, Played, Row, Scenario, Stage, play};
+use interlock_manifest::Report;
 use interlock_store::{Clock as _, SystemClock};
 use serde::Serialize;
 use std::path::Path;
@@ -59,6 +60,9 @@ pub(crate) struct OfMachine {
     pub(crate) folder: String,
     pub(crate) machine: String,
     pub(crate) scenarios: Vec<OfScenario>,
+    /// Those that could not be read, with every problem.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unreadable: Vec<Report>,
     /// What all of them together reach; none if some were left out or could not be read.
     pub(crate) coverage: Option<Vec<Row>>,
 }
@@ -158,10 +162,15 @@ async fn machine(
         folder: found.folder.display().to_string(),
         machine: manifest.machine.name.to_string(),
         scenarios: Vec::new(),
+        unreadable: Vec::new(),
         coverage: None,
     };
-    let (mut scenarios, unreadable) = scenarios_of(found, &manifest, out)?;
-    tested.unreadable += unreadable;
+    let (mut scenarios, unreadable) = scenarios_of(found, &manifest)?;
+    tested.unreadable += unreadable.len();
+    if !out.json {
+        unreadable.iter().for_each(|report| out.findings_of(report));
+    }
+    of.unreadable = unreadable;
     let left_out = match &args.filter {
         Some(text) => only(&mut scenarios, text)?,
         None => 0,
@@ -187,7 +196,7 @@ async fn machine(
         }
         of.scenarios.push(one);
     }
-    of.coverage = (left_out + unreadable == 0).then(|| coverage.rows());
+    of.coverage = (left_out + of.unreadable.len() == 0).then(|| coverage.rows());
     Ok(of)
 }
 

@@ -295,6 +295,43 @@ fn json_says_the_same() -> Result<()> {
 }
 
 #[test]
+fn json_is_one_document_whatever_cannot_be_read() -> Result<()> {
+    let folder = folder(&[("pushed", &PUSHED.replace("\"push\"", "\"psuh\"")), ("stopped", STOPPED)])?;
+    let (code, out, err) = test(folder.path(), &["--json"])?;
+    assert_eq!((code, err.as_str()), (Some(2), ""));
+    let tested: serde_json::Value = serde_json::from_str(&out)?;
+    assert_eq!((&tested["ok"], &tested["failed"], &tested["unreadable"]), (&1.into(), &0.into(), &1.into()));
+    let unreadable = &tested["machines"][0]["unreadable"][0];
+    assert_eq!(
+        (&unreadable["problems"][0]["line"], &unreadable["problems"][0]["code"]),
+        (&8.into(), &"undeclared-event".into())
+    );
+    assert_eq!(tested["machines"][0]["coverage"], serde_json::Value::Null, "it is of all scenarios, or of none");
+    Ok(())
+}
+
+#[test]
+fn a_scenario_is_found_from_where_one_stands() -> Result<()> {
+    let folder = folder(&[("pushed", PUSHED)])?;
+    let inner = folder.path().join("scenarios");
+    std::fs::create_dir(&inner)?;
+    std::fs::write(inner.join("stopped.scenario.toml"), STOPPED)?;
+    let files = |from: &Path, args: &[&str]| -> Result<Vec<String>> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+        let out = command.args(["test", "--json"]).args(args).current_dir(from).output()?.stdout;
+        let tested: serde_json::Value = serde_json::from_slice(&out)?;
+        let scenarios = tested["machines"][0]["scenarios"].as_array().context("scenarios")?;
+        Ok(scenarios.iter().filter_map(|one| one["file"].as_str()).map(str::to_owned).collect())
+    };
+    let both = ["pushed.scenario.toml", "scenarios/stopped.scenario.toml"];
+    assert_eq!(files(folder.path(), &[])?, both);
+    assert_eq!(files(folder.path(), &["pushed.scenario.toml"])?, ["pushed.scenario.toml"]);
+    assert_eq!(files(&inner, &["stopped.scenario.toml"])?, ["stopped.scenario.toml"]);
+    assert_eq!(files(&inner, &[".."])?, ["../pushed.scenario.toml", "../scenarios/stopped.scenario.toml"]);
+    Ok(())
+}
+
+#[test]
 fn wrong_arguments_are_named() -> Result<()> {
     let folder = folder(&[("pushed", PUSHED)])?;
     let refused = |args: &[&str]| {
