@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use interlock_sim::plant::Plant;
 use interlock_sim::points::{Covered, SCENARIOS, Sample, on_mem, on_redb};
 use interlock_sim::{Figures, Plan, Steps, run, shrink};
+use interlock_store::{Clock as _, SystemClock};
 use std::thread;
 use std::time::Instant;
 
@@ -187,7 +188,7 @@ fn figures_for_the_readme(args: &Report) -> Result<()> {
     let seeds_took = began.elapsed();
     let (redb, mem) = all_points(&Points { engine: None, only: String::new(), each: 1 })?;
     let report = interlock_sim::Report {
-        date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        date: jiff::Timestamp::from_millisecond(SystemClock::new().wall_ms())?.strftime("%Y-%m-%d").to_string(),
         cores: thread::available_parallelism()?.get(),
         figures,
         steps: args.steps,

@@ -40,51 +40,8 @@ struct Break {
 struct SeenCounts {
     faults: u32,
     depth: usize,
-    states: usize,
-    choices: usize,
-    orders: usize,
-    ends: usize,
-    crash_points: usize,
-    lost: usize,
-    doubled: usize,
-    slow: usize,
-    equal: usize,
-    independent: usize,
-    deepest: usize,
-}
-
-impl SeenCounts {
-    fn of(found: &Found) -> Self {
-        let Counts {
-            states,
-            choices,
-            orders,
-            ends,
-            crash_points,
-            lost,
-            doubled,
-            slow,
-            equal,
-            independent,
-            deepest,
-            ..
-        } = found.counts;
-        Self {
-            faults: found.faults,
-            depth: found.bounds.depth,
-            states,
-            choices,
-            orders,
-            ends,
-            crash_points,
-            lost,
-            doubled,
-            slow,
-            equal,
-            independent,
-            deepest,
-        }
-    }
+    #[serde(flatten)]
+    counts: Counts,
 }
 
 impl Searched {
@@ -98,16 +55,9 @@ impl Searched {
             (None, Some(_)) => "open",
             (None, None) => "holds",
         };
-        let mut searched = Self {
-            scenario: scenario.to_owned(),
-            sentence: sentence.to_owned(),
-            result,
-            broken: None,
-            stopped,
-            seen: Some(SeenCounts::of(found)),
-            story: Vec::new(),
-            replay: None,
-        };
+        let mut searched = Self::new(scenario, sentence, result);
+        searched.stopped = stopped;
+        searched.seen = Some(SeenCounts { faults: found.faults, depth: found.bounds.depth, counts: found.counts });
         if let Some(told) = &found.broken {
             searched.tell(folder, told);
         }
@@ -116,18 +66,23 @@ impl Searched {
 
     /// One order, played again.
     pub(crate) fn again(scenario: &str, sentence: &str, folder: &Path, told: &Told) -> Self {
-        let mut searched = Self {
+        let result = if told.broken.is_some() { "broken" } else { "holds" };
+        let mut searched = Self::new(scenario, sentence, result);
+        searched.tell(folder, told);
+        searched
+    }
+
+    fn new(scenario: &str, sentence: &str, result: &'static str) -> Self {
+        Self {
             scenario: scenario.to_owned(),
             sentence: sentence.to_owned(),
-            result: if told.broken.is_some() { "broken" } else { "holds" },
+            result,
             broken: None,
             stopped: None,
             seen: None,
             story: Vec::new(),
             replay: None,
-        };
-        searched.tell(folder, told);
-        searched
+        }
     }
 
     fn tell(&mut self, folder: &Path, told: &Told) {
@@ -181,7 +136,7 @@ pub(crate) fn searched(searched: &Searched, paint: Paint) -> String {
         text.push_str(&format!(
             "   complete   every order with at most {}, no order longer than {} choices\n",
             count(seen.faults as usize, "fault"),
-            seen.deepest
+            seen.counts.deepest
         ));
     }
     text
@@ -191,16 +146,16 @@ fn seen_by(seen: &SeenCounts, broken: bool, paint: Paint) -> String {
     let tried = if broken { "until then" } else { "seen      " };
     paint.dim(&format!(
         "   {tried} {}, {}, {}, {}; {}, {}, {}, {}; {} recognised, {} left out as independent",
-        count(seen.states, "state"),
-        count(seen.choices, "choice"),
-        count(seen.orders, "order"),
-        count(seen.ends, "end"),
-        count(seen.crash_points, "crash point"),
-        count(seen.lost, "lost answer"),
-        count(seen.doubled, "doubled delivery"),
-        count(seen.slow, "slow step"),
-        count(seen.equal, "equal state"),
-        seen.independent,
+        count(seen.counts.states, "state"),
+        count(seen.counts.choices, "choice"),
+        count(seen.counts.orders, "order"),
+        count(seen.counts.ends, "end"),
+        count(seen.counts.crash_points, "crash point"),
+        count(seen.counts.lost, "lost answer"),
+        count(seen.counts.doubled, "doubled delivery"),
+        count(seen.counts.slow, "slow step"),
+        count(seen.counts.equal, "equal state"),
+        seen.counts.independent,
     )) + "\n"
 }
 

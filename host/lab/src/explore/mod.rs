@@ -21,6 +21,7 @@ use crate::scenario::{Act, Ask, Parked, Request, Scenario, Stage};
 use crate::story::Story;
 use interlock_kernel::ids::EntityId;
 use recall::Recall;
+use serde::Serialize;
 use std::fmt;
 
 pub use choice::{Choice, Path};
@@ -64,7 +65,7 @@ pub struct Bounds {
 }
 
 /// What was looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Different states.
     pub states: usize,
