@@ -26,6 +26,7 @@ pub mod record;
 pub mod rejection;
 pub mod theorems;
 pub mod time;
+pub mod timer;
 pub mod value;
 pub mod view;
 

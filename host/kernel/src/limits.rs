@@ -60,5 +60,10 @@ pub const BUSY_RETRY_MS: u64 = 1_000;
 pub const SWEEP_MAX: usize = 256;
 /// Old history entries removed with one new entry.
 pub const TRIM_MAX: u64 = 32;
+/// What made a timer due, as it is stored with it, in bytes; a longer path is cut.
+pub const RULE_BYTES_MAX: usize = 256;
+/// The soonest that an instant which is past is due in a visit that a timer entered, in ms: such visits may follow
+/// each other for ever, and nothing else would hold them up.
+pub const RING_MS_MIN: u64 = 1_000;
 /// Nesting of a document; serde_json's own bound.
 pub const DEPTH_MAX: usize = 127;

@@ -4,6 +4,7 @@
 use crate::doc::Doc;
 use crate::ids::{MachineName, Name};
 use crate::limits;
+use crate::timer::Due;
 use crate::value::{Filter, Mutation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -170,8 +171,8 @@ pub struct Move {
 pub struct TimerSpec {
     /// Its name in the state.
     pub name: Name,
-    /// From entry, in ms of wall time; downtime counts.
-    pub wait_ms: u64,
+    /// When it fires, fixed at entry.
+    pub due: Due,
     /// What it does.
     pub then: Move,
 }

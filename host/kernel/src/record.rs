@@ -15,9 +15,11 @@ use std::sync::Arc;
 mod codec;
 mod history;
 mod sentence;
+mod timer;
 
 pub use codec::{Corrupt, RECORD_VERSION};
 pub use history::{BeginReason, Changed, Entry, FactKind, What};
+pub use timer::Timer;
 
 /// Where a record stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -209,15 +211,6 @@ pub struct OpenAttempt {
     /// The boot it runs in.
     #[serde(deserialize_with = "crate::number::session")]
     pub session: SessionId,
-}
-
-/// A pending timer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Timer {
-    /// Its name in the state.
-    pub name: Name,
-    /// When it fires.
-    pub due: WallTime,
 }
 
 /// Why nothing is tried any more.

@@ -364,6 +364,12 @@ impl<'a> Roots<'a> {
         }?)
     }
 
+    /// What stands at a path; none if it is missing.
+    #[must_use]
+    pub(crate) fn field(&self, path: &Path) -> Option<&'a Json> {
+        self.find(path)
+    }
+
     /// A value inside this transaction; none if the field it comes from is missing.
     #[must_use]
     pub fn value(&self, value: &Value) -> Option<Json> {

@@ -7,6 +7,7 @@ use crate::number::{FencingToken, Incarnation, SessionId, Version};
 use crate::record::{Cause, Key, Queued, Record};
 use crate::rejection::Rejection;
 use crate::time::{StoreTime, WallTime};
+use crate::timer::CalendarRule;
 use std::fmt;
 
 /// The typed records inside one transaction.
@@ -39,13 +40,22 @@ pub enum Span {
     History(EntityId, Incarnation, u64),
 }
 
-/// Compiled schemas, which live outside the kernel.
+/// Compiled schemas and calendars, which live outside the kernel.
 pub trait Rules {
     /// Whether a document keeps to a revision's schema.
     ///
     /// # Errors
     /// [`Breach`]: the first rule it breaks, and where.
     fn check(&self, machine: &MachineName, revision: u64, schema: Schema<'_>, doc: &Doc) -> Result<(), Breach>;
+
+    /// The instant that a text names, in RFC 3339 with an offset; none if it names none.
+    fn instant(&self, text: &str) -> Option<WallTime>;
+
+    /// When a calendar rule first comes after an instant.
+    ///
+    /// # Errors
+    /// [`Breach`] without a path: the rule says nothing of that time.
+    fn next(&self, rule: &CalendarRule, after: WallTime) -> Result<WallTime, Breach>;
 }
 
 /// One of a revision's schemas.

@@ -5,10 +5,13 @@
 //! coordinator calls `ensure` wherever it decodes a revision's record for a decision, and keeps the
 //! shares until the decision is made.
 
+use crate::calendar;
 use crate::schema::{Compiled, Fault};
 use interlock_kernel::doc::{Digest, Doc};
 use interlock_kernel::ids::{MachineName, Name};
 use interlock_kernel::machine::{Machine, Revision};
+use interlock_kernel::time::WallTime;
+use interlock_kernel::timer::CalendarRule;
 use interlock_kernel::view::{Breach, Rules, Schema};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -226,5 +229,13 @@ impl Rules for RuleBook {
                 })
             }
         }
+    }
+
+    fn instant(&self, text: &str) -> Option<WallTime> {
+        calendar::instant(text)
+    }
+
+    fn next(&self, rule: &CalendarRule, after: WallTime) -> Result<WallTime, Breach> {
+        calendar::next(rule, after)
     }
 }

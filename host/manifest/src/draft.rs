@@ -10,6 +10,7 @@ use interlock_kernel::machine::{
     ApplyPolicy, Contract, EventSpec, FailurePath, Machine, MachineLimits, Move, OnBusy, Retry, Revisions, State,
     StateKind, TimerSpec,
 };
+use interlock_kernel::timer::Due;
 use interlock_kernel::value::{Comparison, Filter, Mutation};
 use std::collections::BTreeMap;
 
@@ -124,7 +125,8 @@ pub(crate) struct SetDraft {
 #[derive(Debug)]
 pub(crate) struct TimerDraft {
     pub(crate) name: Spot<Name>,
-    pub(crate) wait_ms: u64,
+    pub(crate) due: Due,
+    pub(crate) due_at: Span,
     pub(crate) then: MoveDraft,
 }
 
@@ -211,7 +213,7 @@ impl StateDraft {
                 .iter()
                 .map(|timer| TimerSpec {
                     name: timer.name.value.clone(),
-                    wait_ms: timer.wait_ms,
+                    due: timer.due.clone(),
                     then: timer.then.allowed(),
                 })
                 .collect(),

@@ -23,7 +23,7 @@ macro_rules! keys {
 keys! {
     MANIFEST "" "a manifest" [
         "machine" "owner" "component" "initial" "revisions" "apply" "labels" "desired" "data" "outputs" "events"
-        "states" "limits"
+        "states" "calendars" "limits"
     ]
     /// `[desired]` and `[data]`.
     DOCUMENT "document" "a document" ["schema" "default"]
@@ -37,7 +37,10 @@ keys! {
     MOVE "move" "a move" ["to" "guard" "set"]
     /// An entry of a step's `to`.
     TRANSITION "transition" "a transition" ["to" "guard" "set"]
-    TIMER "timer" "a timer" ["name" "wait" "to" "set"]
+    TIMER "timer" "a timer" [
+        "name" "wait" "at" "next" "every" "day" "zone" "at_least" "calendar" "holidays" "to" "set"
+    ]
+    CALENDAR "calendar" "a calendar" ["weekend" "holidays"]
     RETRY "retry" "a retry policy" ["attempts" "first" "factor" "max" "jitter"]
     FAILURE "failure" "a failure path" ["to" "set"]
     LIMITS "limits" "limits" ["memory" "transitions" "execution" "history"]
@@ -101,6 +104,10 @@ mod tests {
             ("\"park\"", "\"stop\""),
             ("64MiB", "64MB"),
             ("{ from = \"event.size\" } }", "{ size = 1 } }"),
+            ("wait = \"90s\", ", "wait = \"90s\", day = 1, "),
+            ("wait = \"90s\", ", "every = \"day\", at = \"09:00\", "),
+            ("wait = \"90s\", ", "every = \"workday\", at = \"09:00\", zone = \"UTC\", "),
+            ("wait = \"90s\", ", "at = \"9:00\", "),
         ] {
             assert_eq!(resource.matches(find).count(), 1, "{find}");
             check(&resource.replace(find, replace)).expect_err(replace);

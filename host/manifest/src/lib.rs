@@ -2,11 +2,11 @@
 //!
 //! [`parse`] reads a manifest and reports everything that is wrong with it at once, each with line,
 //! column and remedy; [`render`] shows that to people. [`RuleBook`] holds the compiled schemas of
-//! revisions and answers the kernel's [`Rules`](interlock_kernel::view::Rules).
+//! revisions, knows the calendar, and answers the kernel's [`Rules`](interlock_kernel::view::Rules).
 //!
 //! This crate knows no file system, clock, network or store: a caller hands in text. How a manifest
 //! is written is in `keys.rs` and `machine.schema.json`; what is checked beyond single values is in
-//! `check/`; jsonschema is named in `schema.rs` alone.
+//! `check/`; jsonschema is named in `schema.rs` alone, jiff in `calendar.rs`.
 //!
 //! ```
 //! let report = interlock_manifest::parse("machine.toml", r#"
@@ -29,6 +29,7 @@
 //! [`Machine`]: interlock_kernel::machine::Machine
 
 mod book;
+mod calendar;
 mod check;
 mod draft;
 mod effort;
@@ -44,6 +45,7 @@ mod schema;
 mod shape;
 
 pub use book::{CompiledMachine, RuleBook, Uncompiled};
+pub use calendar::time_zones;
 pub use parse::{Manifest, Report, parse};
 pub use problem::{CODES, Problem, Severity};
 pub use render::render;

@@ -134,6 +134,7 @@ codes! {
     UnusedEvent "unused-event" Warning "An event that no state takes.",
     UnknownField "unknown-field" Error "A field that the schema rules out.",
     TypeMismatch "type-mismatch" Warning "A comparison or change that the schema's types make pointless.",
+    TimerField "timer-field" Warning "A way into a state that brings no due time for a timer of it.",
     // Times.
     IdleOverTotal "idle-over-total" Error "An attempt may be idle for longer than it may last.",
     DeadlineUnderTotal "deadline-under-total" Warning "The visit ends before one attempt may.",

@@ -1,6 +1,7 @@
 //! What an attempt may ask: save, transition, end. Every one is judged by the token in the same
 //! transaction that writes.
 
+use super::arm::Entered;
 use super::draft::{Draft, Given, Scope, Tag};
 use super::enter::{Ending, Entry, denied, mutate, path};
 use super::no_entity;
@@ -105,9 +106,11 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
         return draft.refuse(refused);
     }
     let checked = change.checked.filter(|_| change.set.is_empty() && one.set.is_empty());
-    if let Some(refused) = draft.check(&documents, checked)? {
-        return draft.refuse(refused);
-    }
+    let entered = Entered { documents: &documents, event: None, by: CauseKind::Transition };
+    let timers = match draft.ready(Some(to), &entered, checked)? {
+        Ok(timers) => timers,
+        Err(refused) => return draft.refuse(refused),
+    };
     if let Err(refused) = draft.publish(&change.conditions)? {
         return draft.refuse(refused);
     }
@@ -120,7 +123,7 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
     if let Some(lock) = draft.head.lock.as_mut() {
         lock.attempt = None;
     }
-    draft.enter(Entry { to: to.clone(), cause, payload: None, ends: Ending::AsTheStateSays })?;
+    draft.enter(Entry { to: to.clone(), cause, payload: None, timers, ends: Ending::AsTheStateSays })?;
     debug_assert!(theorems::version_grows_by_one(old, draft.head.version));
     draft.record(What::Transition(step), Tag { from: Some(from), ..tag(claim) });
     let version = draft.head.version;

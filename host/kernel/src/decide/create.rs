@@ -161,8 +161,6 @@ fn fresh(given: &Given<'_>, create: &Create, revision: Arc<Revision>, body: Dige
         created_as: body,
     };
     let mut draft = Draft::new(given, &create.entity, head, None, revision);
-    let initial = draft.state()?;
-    draft.arm(&initial);
     let desired = create.desired.clone().or_else(|| machine.desired.default.clone());
     for (part, doc) in [
         (Part::Desired, desired),
@@ -173,6 +171,9 @@ fn fresh(given: &Given<'_>, create: &Create, revision: Arc<Revision>, body: Dige
             draft.overwrite(part, doc);
         }
     }
+    // A first event that leaves at once never waits for them.
+    let timers = draft.arm_again()?;
+    draft.head.timers = timers.as_ref().cloned().unwrap_or_default();
     draft.record(What::Created, Tag::default());
     let mut answer = None;
     if let Some(event) = &create.event {
@@ -180,6 +181,11 @@ fn fresh(given: &Given<'_>, create: &Create, revision: Arc<Revision>, body: Dige
             Ok(accepted) => answer = Some(Box::new(accepted)),
             Err(refused) => return Ok(Decision::refused(refused)),
         }
+    }
+    if let Err(refused) = timers
+        && draft.head.visit == Version::FIRST
+    {
+        return Ok(Decision::refused(refused));
     }
     let version = draft.head.version;
     draft.finish(Outcome::Created { incarnation, version, new: true, answer })

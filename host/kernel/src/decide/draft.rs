@@ -2,6 +2,7 @@
 //! its documents, its history, and the index as the difference of what the head implied before and
 //! implies now.
 
+use super::arm::Entered;
 use super::corrupt;
 use crate::command::{Command, Outcome, Verb};
 use crate::doc::{Digest, Doc};
@@ -10,7 +11,7 @@ use crate::limits::{FACTS_MAX, INLINE_BYTES_MAX, TRIM_MAX};
 use crate::machine::{Machine, Revision, Revisions, State};
 use crate::number::FencingToken;
 use crate::record::{
-    Changed, Condition, Entry, FactKind, Head, Inbox, Key, Lock, MachineRecord, Part, Queued, Record, What,
+    CauseKind, Changed, Condition, Entry, FactKind, Head, Inbox, Key, Lock, MachineRecord, Part, Queued, Record, What,
 };
 use crate::rejection::Rejection;
 use crate::theorems;
@@ -224,27 +225,38 @@ impl<'a> Draft<'a> {
 
     /// Follows the newest revision if it may: between attempts, and if everything is valid there.
     pub(super) fn adopt(&mut self) -> Result<(), Stop> {
-        self.follow_newest(Moment::Staying)?;
+        if let Some(next) = self.successor(Moment::Staying)? {
+            self.follow(next);
+        }
         self.judged = self.head.revision;
         Ok(())
     }
 
     /// The same for a visit that is being entered. The move into it was judged by the revision before.
-    pub(super) fn adopt_at_entry(&mut self) -> Result<(), Stop> {
-        self.follow_newest(Moment::Entering)
-    }
-
-    fn follow_newest(&mut self, moment: Moment) -> Result<(), Stop> {
-        // An attempt is judged by the revision it began with.
-        if self.head.lock.as_ref().is_some_and(|lock| lock.attempt.is_some()) {
-            return Ok(());
-        }
-        let Some(next) = self.newer()? else { return Ok(()) };
-        if self.obstacle(&next, moment)?.is_none() {
-            self.head.revision = next.number;
-            self.revision = next;
+    pub(super) fn adopt_at_entry(&mut self, by: CauseKind, event: Option<&Doc>) -> Result<(), Stop> {
+        let Some(next) = self.successor(Moment::Entering)? else { return Ok(()) };
+        let documents = self.documents()?;
+        // One whose timers cannot be set is not followed: the revision before has set its own.
+        if let Ok(timers) = self.arm(&next.machine, &self.head.state, &Entered { documents: &documents, event, by }) {
+            self.head.timers = timers;
+            self.follow(next);
         }
         Ok(())
+    }
+
+    fn follow(&mut self, next: Arc<Revision>) {
+        self.head.revision = next.number;
+        self.revision = next;
+    }
+
+    /// The newest revision, if there is one and it may be followed now.
+    fn successor(&mut self, moment: Moment) -> Result<Option<Arc<Revision>>, Stop> {
+        // An attempt is judged by the revision it began with.
+        if self.head.lock.as_ref().is_some_and(|lock| lock.attempt.is_some()) {
+            return Ok(None);
+        }
+        let Some(next) = self.newer()? else { return Ok(None) };
+        Ok(self.obstacle(&next, moment)?.is_none().then_some(next))
     }
 
     /// The active revision, if it is another than the one it follows.

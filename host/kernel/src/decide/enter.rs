@@ -1,10 +1,11 @@
 //! The moves every verb shares: applying a `set`, entering a visit, ending an execution, failing, parking.
 
+use super::arm::Entered;
 use super::draft::{Draft, Scope, Tag};
 use crate::doc::Doc;
 use crate::ids::Name;
 use crate::limits::{CONDITION_BYTES_MAX, CONDITIONS_MAX, DEPTH_MAX, DOCUMENT_BYTES_MAX};
-use crate::machine::{FailurePath, Machine, Move, State, StateKind, TimerSpec};
+use crate::machine::{FailurePath, Machine, Move, StateKind};
 use crate::record::{
     AnswerKind, Cause, CauseKind, Condition, Failure, Key, LastExecution, Lock, Park, Part, Record, Timer, What,
 };
@@ -18,6 +19,8 @@ pub(super) struct Entry {
     pub(super) to: Name,
     pub(super) cause: Cause,
     pub(super) payload: Option<Doc>,
+    /// Its timers, as the revision has them that judged the move.
+    pub(super) timers: Vec<Timer>,
     /// How the execution ended, if this ends it.
     pub(super) ends: Ending,
 }
@@ -157,14 +160,16 @@ impl Draft<'_> {
         if let Err(refused) = mutate(&mut documents, &one.set, &scope, self.now()) {
             return Ok(Err(refused));
         }
-        if let Some(refused) = self.check(&documents, None)? {
-            return Ok(Err(refused));
-        }
+        let entered = Entered { documents: &documents, event: scope.event.as_ref(), by: cause.kind };
+        let timers = match self.ready(one.to.as_ref(), &entered, None)? {
+            Ok(timers) => timers,
+            Err(refused) => return Ok(Err(refused)),
+        };
         self.keep(documents)?;
         match &one.to {
             Some(to) => {
-                let entry = Entry { to: to.clone(), cause, payload: scope.event, ends: Ending::AsTheStateSays };
-                self.enter(entry)?;
+                let ends = Ending::AsTheStateSays;
+                self.enter(Entry { to: to.clone(), cause, payload: scope.event, timers, ends })?;
             }
             None => {
                 self.head.version = self.head.version.next();
@@ -183,15 +188,14 @@ impl Draft<'_> {
         self.head.version = self.head.version.next();
         self.head.visit = self.head.version;
         self.head.entered = now.wall;
-        self.head.timers.clear();
+        self.head.timers = entry.timers;
         self.head.park = None;
         self.head.state = entry.to;
-        self.adopt_at_entry()?;
+        self.adopt_at_entry(entry.cause.kind, entry.payload.as_ref())?;
         let state = self.state()?;
         let by = entry.cause.clone();
         self.head.cause = Cause { payload: entry.payload.is_some(), ..entry.cause };
         self.overwrite_cause(entry.payload)?;
-        self.arm(&state);
         // Only a visit that is worked on can take too long.
         self.head.deadline = state.deadline_ms.filter(|_| state.kind.is_locked()).map(|ms| now.store.plus(ms));
         match state.kind {
@@ -206,13 +210,6 @@ impl Draft<'_> {
             self.refuse_inbox()?;
         }
         Ok(())
-    }
-
-    /// Sets a state's timers, due from now.
-    pub(super) fn arm(&mut self, state: &State) {
-        let wall = self.now().wall;
-        let set = |spec: &TimerSpec| Timer { name: spec.name.clone(), due: wall.plus(spec.wait_ms) };
-        self.head.timers = state.after.iter().map(set).collect();
     }
 
     fn overwrite_cause(&mut self, payload: Option<Doc>) -> Result<(), Stop> {
@@ -386,24 +383,28 @@ impl Draft<'_> {
         }));
         let scope = self.scope(Some(payload))?;
         let mut documents = scope.documents.clone();
-        let refused = match mutate(&mut documents, set, &scope, self.now()) {
-            Err(refused) => Some(refused),
-            Ok(()) => self.check(&documents, None)?,
-        };
-        if let Some(refused) = refused {
-            self.park(
-                "failure-path",
-                &format!("{}: {}; its failure path: {refused}", failure.code, failure.reason),
-                tag,
-            );
-            return Ok(());
-        }
-        self.keep(documents)?;
         let kind = if failure.code == "deadline" { CauseKind::Deadline } else { CauseKind::Failure };
+        let ready = match mutate(&mut documents, set, &scope, self.now()) {
+            Err(refused) => Err(refused),
+            Ok(()) => {
+                let entered = Entered { documents: &documents, event: scope.event.as_ref(), by: kind };
+                self.ready(Some(to), &entered, None)?
+            }
+        };
+        let timers = match ready {
+            Ok(timers) => timers,
+            Err(refused) => {
+                let reason = format!("{}: {}; its failure path: {refused}", failure.code, failure.reason);
+                self.park("failure-path", &reason, tag);
+                return Ok(());
+            }
+        };
+        self.keep(documents)?;
         let cause = Cause { kind, name: self.head.state.clone(), id: None, at: self.now().wall, payload: false };
         let from = self.head.state.clone();
         let execution = self.head.lock.as_ref().map(|lock| lock.ordinal);
-        self.enter(Entry { to: to.clone(), cause, payload: scope.event, ends: Ending::Failed(failure.clone()) })?;
+        let ends = Ending::Failed(failure.clone());
+        self.enter(Entry { to: to.clone(), cause, payload: scope.event, timers, ends })?;
         self.record(What::FailurePath(failure), Tag { from: Some(from), execution, ..tag });
         Ok(())
     }

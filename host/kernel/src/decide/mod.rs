@@ -3,6 +3,7 @@
 //! Every function here is a ladder: refusals first, one line each, in the order of precedence; one
 //! comment below which nothing refuses; then the writes; then assertions.
 
+mod arm;
 mod attempt;
 mod audit;
 mod create;

@@ -115,7 +115,8 @@ pub(super) fn kill(given: &Given<'_>, entity: &EntityId, reason: &str) -> Result
     draft.fence("killed");
     let cause = Cause { kind: CauseKind::Operator, name: KILLED.clone(), id: None, at: given.now.wall, payload: false };
     let failure = Failure { permanent: true, code: "killed".to_owned(), reason: reason.clone(), retry_after_ms: None };
-    draft.enter(Entry { to: KILLED.clone(), cause, payload: None, ends: Ending::Failed(failure) })?;
+    let ends = Ending::Failed(failure);
+    draft.enter(Entry { to: KILLED.clone(), cause, payload: None, timers: Vec::new(), ends })?;
     draft.record(What::Killed(reason), Tag { from: Some(from), execution, attempt, ..Tag::default() });
     let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: true };
     draft.finish(outcome)
@@ -135,10 +136,17 @@ pub(super) fn unpark(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
         let refused = Rejection::new(Code::NotAllowed, entity, "an entity whose records agree", got);
         return draft.refuse(refused);
     }
-    // Nothing refuses below this line.
     draft.adopt()?;
-    draft.head.park = None;
     let state = draft.state()?;
+    // A stranded wait is waited for once more.
+    let timers = if state.step.is_none() && draft.head.timers.is_empty() { draft.arm_again()? } else { Ok(Vec::new()) };
+    let timers = match timers {
+        Ok(timers) => timers,
+        Err(refused) => return draft.refuse(refused),
+    };
+    // Nothing refuses below this line.
+    draft.head.park = None;
+    draft.head.timers.extend(timers);
     let limit = draft.revision.machine.limits.execution_ms.map(|ms| given.now.store.plus(ms));
     if let Some(lock) = draft.head.lock.as_mut() {
         lock.failed = 0;
@@ -149,9 +157,6 @@ pub(super) fn unpark(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
     }
     if draft.head.deadline.is_none() {
         draft.head.deadline = state.deadline_ms.map(|ms| given.now.store.plus(ms));
-    }
-    if state.step.is_none() && draft.head.timers.is_empty() {
-        draft.arm(&state); // a stranded wait is waited for once more
     }
     let mut tag = Tag::default();
     if state.step.is_some() {

@@ -22,10 +22,32 @@ impl fmt::Display for Corrupt {
 
 impl std::error::Error for Corrupt {}
 
-/// The version of the record format this build writes; it reads this one and every earlier one.
-pub const RECORD_VERSION: u8 = 1;
+/// The newest version of the record format; each kind of record is written in the one that last changed it, so
+/// that a history made before is chained by the same bytes. This one and every earlier one are read.
+pub const RECORD_VERSION: u8 = 2;
 
 impl Key {
+    /// The format that records of this kind are written in.
+    ///
+    /// 2: a timer of a machine may be due at a field or by a calendar, one of a head may have a rule. What format 1
+    /// could say has the same bytes in both.
+    const fn format(&self) -> u8 {
+        match self {
+            Self::Revision(..) | Self::Head(_) => 2,
+            Self::Machine(_)
+            | Self::Part(..)
+            | Self::Inbox(..)
+            | Self::History(..)
+            | Self::Dedup(..)
+            | Self::Due(..)
+            | Self::Timer(..)
+            | Self::Open(..)
+            | Self::Session(_)
+            | Self::Expiry(..)
+            | Self::Secret => 1,
+        }
+    }
+
     fn kind(&self) -> (u8, &'static str) {
         match self {
             Self::Machine(_) => (1, "machine"),
@@ -48,7 +70,7 @@ impl Record {
     /// The bytes: kind, format version, postcard.
     #[must_use]
     pub fn encode(&self, key: &Key) -> Vec<u8> {
-        let start = vec![key.kind().0, RECORD_VERSION];
+        let start = vec![key.kind().0, key.format()];
         let bytes = match self {
             Self::Machine(record) => postcard::to_extend(record, start),
             Self::Revision(record) => postcard::to_extend(record, start),
@@ -75,10 +97,11 @@ impl Record {
         let (kind, expected) = key.kind();
         let bad = |got: String| Corrupt { expected, got };
         let body = match bytes {
-            [found, 1..=RECORD_VERSION, body @ ..] if *found == kind => body,
+            [found, version, body @ ..] if *found == kind && (1..=key.format()).contains(version) => body,
             [found, version, ..] => {
                 return Err(bad(format!(
-                    "kind {found}, format {version} (this build reads kind {kind} up to format {RECORD_VERSION})"
+                    "kind {found}, format {version} (this build reads kind {kind} up to format {})",
+                    key.format()
                 )));
             }
             short => return Err(bad(format!("{} bytes", short.len()))),

@@ -146,7 +146,7 @@ fn a_final_head_with_leftovers_is_seen() {
     let leftovers: [fn(&mut Head); 3] = [
         |head| head.deadline = Some(StoreTime(1)),
         |head| head.inbox.length = 1,
-        |head| head.timers.push(interlock_kernel::record::Timer { name: name("bell"), due: WallTime(1) }),
+        |head| head.timers.push(interlock_kernel::record::Timer { name: name("bell"), due: WallTime(1), rule: None }),
     ];
     for plant in leftovers {
         let mut head = world.head(&id);

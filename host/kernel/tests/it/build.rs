@@ -10,6 +10,7 @@ use interlock_kernel::machine::{
 };
 use interlock_kernel::record::{Condition, Expect};
 use interlock_kernel::time::WallTime;
+use interlock_kernel::timer::{CalendarRule, Date, Days, Due, FirstDay};
 use interlock_kernel::value::{Comparison, Filter, Mutation, Operation, Value};
 use interlock_kernel::view::Event;
 use std::collections::BTreeMap;
@@ -122,8 +123,17 @@ impl St {
         self
     }
 
-    pub(crate) fn after(mut self, timer: &str, wait_ms: u64, then: Mv) -> Self {
-        self.0.after.push(TimerSpec { name: name(timer), wait_ms, then: then.0 });
+    pub(crate) fn after(self, timer: &str, wait_ms: u64, then: Mv) -> Self {
+        self.timer(timer, Due::After(wait_ms), then)
+    }
+
+    /// A timer that is due at what a field holds.
+    pub(crate) fn at(self, timer: &str, field: &str, then: Mv) -> Self {
+        self.timer(timer, Due::At(field.parse().unwrap()), then)
+    }
+
+    pub(crate) fn timer(mut self, timer: &str, due: Due, then: Mv) -> Self {
+        self.0.after.push(TimerSpec { name: name(timer), due, then: then.0 });
         self
     }
 
@@ -229,4 +239,17 @@ pub(crate) fn create(text: &str) -> Create {
 pub(crate) fn condition(kind: &str, status: &str) -> Condition {
     let (reason, message) = (String::new(), String::new());
     Condition { kind: kind.to_owned(), status: status.to_owned(), reason, message, since: WallTime(0) }
+}
+
+/// A calendar rule; what it means is the world's `Rules`' to say.
+pub(crate) fn daily(holidays: &[Date]) -> Due {
+    Due::Calendar(CalendarRule {
+        text: "every day, 09:00 UTC".to_owned(),
+        from: FirstDay::Today,
+        days: Days::Weekdays(127),
+        at_s: 32_400,
+        zone: "UTC".to_owned(),
+        at_least_ms: 0,
+        holidays: holidays.to_vec(),
+    })
 }

@@ -12,6 +12,7 @@ mod dedup;
 mod deploy;
 mod desired;
 mod docs;
+mod due;
 mod flagship;
 mod format;
 mod guards;

@@ -136,7 +136,7 @@ fn each_wake_cause_is_enough_and_none_is_not() {
     let mut causes = vec![bare.clone(); 5];
     causes[0].lock.as_mut().unwrap().attempt = open;
     causes[1].lock.as_mut().unwrap().retry = Some(StoreTime(5));
-    causes[2].timers.push(Timer { name: name("bell"), due: WallTime(5) });
+    causes[2].timers.push(Timer { name: name("bell"), due: WallTime(5), rule: None });
     causes[3].deadline = Some(StoreTime(5));
     causes[4].park = park();
     for head in &causes {
@@ -166,7 +166,7 @@ fn a_final_state_has_nothing_left() {
     assert!(final_is_final(&over, &machine) && entity(&over, &machine).is_empty());
     let mut broken = vec![over.clone(); 4];
     broken[0].lock = locked;
-    broken[1].timers.push(Timer { name: name("bell"), due: WallTime(5) });
+    broken[1].timers.push(Timer { name: name("bell"), due: WallTime(5), rule: None });
     broken[2].deadline = Some(StoreTime(5));
     broken[3].inbox.length = 1;
     for head in &broken {

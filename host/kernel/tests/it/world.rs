@@ -13,6 +13,7 @@ use interlock_kernel::record::{
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::theorems;
 use interlock_kernel::time::{Now, Session, StoreTime, WallTime};
+use interlock_kernel::timer::CalendarRule;
 use interlock_kernel::view::{Breach, Claim, Decision, Event, Rules, Schema, Span, Start, Stop, View, Wake};
 use interlock_kernel::{SessionId, decide};
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,6 +98,22 @@ impl Rules for Table {
             None => Ok(()),
             Some((_, _, expected, _)) => {
                 Err(Breach { path: String::new(), expected: (*expected).to_owned(), got: doc.to_string() })
+            }
+        }
+    }
+
+    /// `at 1000` is what an instant looks like here.
+    fn instant(&self, text: &str) -> Option<WallTime> {
+        text.strip_prefix("at ")?.parse().ok().map(WallTime)
+    }
+
+    /// Every rule comes at each whole minute; one with holidays has run out.
+    fn next(&self, rule: &CalendarRule, after: WallTime) -> Result<WallTime, Breach> {
+        match rule.holidays.last() {
+            None => Ok(WallTime((after.0 / 60_000 + 1) * 60_000)),
+            Some(last) => {
+                let (expected, got) = ("holidays of this year".to_owned(), format!("a list that ends on {last}"));
+                Err(Breach { path: String::new(), expected, got })
             }
         }
     }

@@ -102,7 +102,7 @@ fn comparison_in(table: &Table<'_>, log: &mut Log<'_>) -> Option<ComparisonDraft
     })
 }
 
-fn guard_path(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Path>> {
+pub(super) fn guard_path(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Path>> {
     let text = node.text(log)?;
     let path = path(&text, log)?;
     if path.value.root == Root::Row {

@@ -3,6 +3,7 @@
 
 pub(crate) mod field;
 mod state;
+mod timer;
 
 use crate::draft::{ContractDraft, Draft, EventDraft, Schema, Written};
 use crate::keys;
@@ -37,10 +38,12 @@ pub(crate) fn manifest<'a>(entries: &'a DeTable<'a>, log: &mut Log<'_>) -> Draft
     let owner = table.need("owner", "say who answers for it: owner = \"team <mail@example.com>\"", log);
     let initial = table.need("initial", "name the rest state entities begin in: initial = \"ready\"", log);
     let mut unread = Vec::new();
+    let calendars = table.get("calendars").map(|node| timer::calendars(&node, log)).unwrap_or_default();
     let states = match table.need("states", "add at least a rest state: [states.ready] kind = \"rest\"", log) {
-        Some(node) => states(&node, &mut unread, log),
+        Some(node) => states(&node, &calendars, &mut unread, log),
         None => Vec::new(),
     };
+    timer::unused(&calendars, log);
     let initial = initial.and_then(|node| {
         let found = node.name(log);
         if found.is_none() {
@@ -211,7 +214,12 @@ fn events<'a>(node: &Node<'a>, unread: &mut Vec<&'a str>, log: &mut Log<'_>) -> 
     found
 }
 
-fn states<'a>(node: &Node<'a>, unread: &mut Vec<&'a str>, log: &mut Log<'_>) -> Vec<crate::draft::StateDraft> {
+fn states<'a>(
+    node: &Node<'a>,
+    calendars: &[timer::Calendar],
+    unread: &mut Vec<&'a str>,
+    log: &mut Log<'_>,
+) -> Vec<crate::draft::StateDraft> {
     let entries = node.entries(log);
     if entries.is_empty() && node.as_table().is_some() {
         log.add(
@@ -227,7 +235,7 @@ fn states<'a>(node: &Node<'a>, unread: &mut Vec<&'a str>, log: &mut Log<'_>) -> 
         let name = name::<Name>(&key, log);
         // Read without a good name too: its other mistakes are reported all the same.
         let placeholder = || Spot { value: KILLED.clone(), at: key.at.clone() };
-        let state = table.map(|table| state::read(name.clone().unwrap_or_else(placeholder), &table, log));
+        let state = table.map(|table| state::read(name.clone().unwrap_or_else(placeholder), &table, calendars, log));
         match (name, state) {
             (Some(name), _) if name.value == *KILLED => {
                 log.add(

@@ -1,7 +1,8 @@
-//! A state: its step, moves, timers, deadlines, retries and failure paths.
+//! A state: its step, moves, deadlines, retries and failure paths.
 
+use super::timer::{self, Calendar};
 use super::{any_duration, choice, field};
-use crate::draft::{FailureDraft, GuardDraft, MoveDraft, StateDraft, TimerDraft};
+use crate::draft::{FailureDraft, GuardDraft, MoveDraft, StateDraft};
 use crate::keys;
 use crate::log::{Log, Spot, excerpt};
 use crate::node::{Node, Table, name};
@@ -22,7 +23,7 @@ enum Kind {
     Final,
 }
 
-pub(super) fn read(name: Spot<Name>, table: &Table<'_>, log: &mut Log<'_>) -> StateDraft {
+pub(super) fn read(name: Spot<Name>, table: &Table<'_>, calendars: &[Calendar], log: &mut Log<'_>) -> StateDraft {
     let mut duration = |key: &str| table.get(key).and_then(|node| node.duration(any_duration(), log));
     let (deadline, idle, total) = (duration("deadline"), duration("idle"), duration("total"));
     StateDraft {
@@ -32,7 +33,7 @@ pub(super) fn read(name: Spot<Name>, table: &Table<'_>, log: &mut Log<'_>) -> St
         step: table.get("step").and_then(|node| node.name(log)),
         to: table.get("to").map(|node| transitions(&node, log)).unwrap_or_default(),
         on: table.get("on").map(|node| events(&node, log)).unwrap_or_default(),
-        after: table.get("after").map(|node| timers(&node, log)).unwrap_or_default(),
+        after: table.get("after").map(|node| timer::read(&node, calendars, log)).unwrap_or_default(),
         deadline,
         waits_forever: table.get("wait").is_some_and(|node| node.choice(&[("forever", ())], log).is_some()),
         idle,
@@ -58,7 +59,7 @@ fn kind(table: &Table<'_>, log: &mut Log<'_>) -> StateKind {
 }
 
 /// A target, which may not be the host's own final state.
-fn target(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Name>> {
+pub(super) fn target(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Name>> {
     let found: Spot<Name> = node.name(log)?;
     if found.value == *KILLED {
         let remedy = "use a final state of your own with outcome = \"failed\"; only an operator's kill enters `killed`";
@@ -131,42 +132,6 @@ fn allowed(node: &Node<'_>, keys: &keys::Keys, log: &mut Log<'_>) -> Option<Move
         has_set: set.is_some(),
         set: set.map(|node| field::set(&node, log)).unwrap_or_default(),
     })
-}
-
-fn timers(node: &Node<'_>, log: &mut Log<'_>) -> Vec<TimerDraft> {
-    let mut found = Vec::new();
-    for (index, item) in node.one_or_more().iter().enumerate() {
-        let Some(table) = item.table(&keys::TIMER, log) else { continue };
-        let wait = table.need("wait", "say how long after entry: wait = \"90s\"", log);
-        let wait = wait.and_then(|node| node.duration(any_duration(), log));
-        let named = table.get("name").map(|node| node.name::<Name>(log));
-        let (to, set) = (table.get("to"), table.get("set"));
-        let then = MoveDraft {
-            at: item.key.clone(),
-            has_to: to.is_some(),
-            to: to.and_then(|node| target(&node, log)),
-            guard: GuardDraft::None,
-            has_set: set.is_some(),
-            set: set.map(|node| field::set(&node, log)).unwrap_or_default(),
-        };
-        // Named by position, not by length: a longer wait is still the same timer to a next revision.
-        let name = match named {
-            Some(name) => name,
-            None if index == 0 => Some(item.spot_name("after")),
-            None => Some(item.spot_name(&format!("after-{}", index + 1))),
-        };
-        // Without a good wait or name the timer is kept for what its target says.
-        let name = name.unwrap_or_else(|| item.spot_name("after"));
-        found.push(TimerDraft { name, wait_ms: wait.map_or(1, |wait| wait.value), then });
-    }
-    found
-}
-
-impl Node<'_> {
-    /// A name the host gives; the texts above are names.
-    fn spot_name(&self, text: &str) -> Spot<Name> {
-        Spot { value: text.parse().unwrap_or_else(|_| KILLED.clone()), at: self.key.clone() }
-    }
 }
 
 fn retry(node: &Node<'_>, log: &mut Log<'_>) -> Retry {
