@@ -95,7 +95,11 @@ impl Around<'_> {
             timers: head
                 .timers
                 .iter()
-                .map(|timer| TimerView { name: timer.name.to_string(), due: rfc3339(timer.due) })
+                .map(|timer| TimerView {
+                    name: timer.name.to_string(),
+                    due: rfc3339(timer.due),
+                    rule: timer.rule.clone(),
+                })
                 .collect(),
             inbox: head.inbox.length,
             last_execution: head.last.as_ref().map(|last| LastExecutionView {

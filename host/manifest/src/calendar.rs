@@ -51,6 +51,12 @@ pub(crate) fn instant(text: &str) -> Option<WallTime> {
     i64::try_from(whole + i128::from(part > 0)).ok().map(WallTime)
 }
 
+/// The year of an instant, in Greenwich.
+pub(crate) fn year(at: WallTime) -> Option<i16> {
+    let at = Timestamp::from_millisecond(at.0).ok()?;
+    Some(TimeZone::UTC.to_datetime(at).year())
+}
+
 /// When a rule first comes after an instant.
 pub(crate) fn next(rule: &CalendarRule, after: WallTime) -> Result<WallTime, Breach> {
     let zone = zone(&rule.zone)

@@ -7,6 +7,7 @@ use crate::node::Table;
 use crate::problem::{Code, Problem, Severity};
 use crate::read;
 use interlock_kernel::machine::Machine;
+use interlock_kernel::time::WallTime;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use toml::de::DeTable;
@@ -60,6 +61,16 @@ impl Report {
 /// Reads and checks a manifest. `name` is shown with every problem and nothing else; no file is read.
 #[must_use]
 pub fn parse(name: &str, text: &str) -> Report {
+    judge(name, text, None)
+}
+
+/// [`parse`], and what is wrong with the manifest as of a day: nothing here reads a clock.
+#[must_use]
+pub fn parse_as_of(today: WallTime, name: &str, text: &str) -> Report {
+    judge(name, text, Some(today))
+}
+
+fn judge(name: &str, text: &str, today: Option<WallTime>) -> Report {
     let mut log = Log::new(text);
     let mut manifest = None;
     let mut incomplete = false;
@@ -72,7 +83,7 @@ pub fn parse(name: &str, text: &str) -> Report {
         incomplete |= !errors.is_empty();
         let draft = read::manifest(tree.get_ref(), &mut log);
         if errors.is_empty() {
-            check::draft(&draft, &mut log);
+            check::draft(&draft, today, &mut log);
             manifest = (!log.has_errors()).then(|| draft.machine()).flatten().map(|machine| Manifest {
                 machine,
                 component: draft.component.map(|component| component.value),

@@ -136,6 +136,7 @@ codes! {
     TypeMismatch "type-mismatch" Warning "A comparison or change that the schema's types make pointless.",
     TimerField "timer-field" Warning "A way into a state that brings no due time for a timer of it.",
     // Times.
+    HolidaysEnd "holidays-end" Warning "A list of holidays that ends within a year: a timer that comes behind it is refused.",
     IdleOverTotal "idle-over-total" Error "An attempt may be idle for longer than it may last.",
     DeadlineUnderTotal "deadline-under-total" Warning "The visit ends before one attempt may.",
 }

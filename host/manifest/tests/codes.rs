@@ -1,7 +1,8 @@
 //! One small mistake per code, made in a good manifest: it is found, and nothing else is.
 
 use expect_test::expect_file;
-use interlock_manifest::{CODES, Severity, parse, render};
+use interlock_kernel::time::WallTime;
+use interlock_manifest::{CODES, Report, Severity, parse, parse_as_of, render};
 use std::collections::BTreeSet;
 
 const RESOURCE: &str = include_str!("samples/resource.toml");
@@ -200,9 +201,24 @@ fn every_code_is_found_where_its_mistake_is() {
 fn every_code_has_a_case() {
     let cases: BTreeSet<&str> = CASES.iter().map(|(code, ..)| *code).collect();
     let codes: BTreeSet<&str> = CODES.iter().map(|(code, ..)| *code).collect();
-    let elsewhere = BTreeSet::from(["too-large"]);
+    let elsewhere = BTreeSet::from(["holidays-end", "too-large"]);
     assert_eq!(codes, cases.union(&elsewhere).copied().collect::<BTreeSet<_>>());
     assert_eq!(codes.len(), CODES.len(), "a code stands for one thing");
+}
+
+#[test]
+fn holidays_that_end_within_a_year_are_told_to_whoever_knows_the_day() {
+    let rule = "next = \"business day\", at = \"09:00\", zone = \"UTC\", holidays = [\"2026-12-25\"], ";
+    let text = RESOURCE.replace("wait = \"90s\", ", rule);
+    let codes = |report: Report| report.problems.iter().map(|problem| problem.code).collect::<Vec<_>>();
+    assert_eq!(codes(parse("machine.toml", &text)), Vec::<&str>::new());
+    let as_of = |ms: i64| parse_as_of(WallTime(ms), "machine.toml", &text);
+    assert_eq!(codes(as_of(1_735_689_599_999)), Vec::<&str>::new(), "2024-12-31");
+    let report = as_of(1_767_225_600_000);
+    assert_eq!(report.problems[0].message, "the holidays of this timer end with 2026: behind it, it is refused");
+    assert_eq!(codes(report), ["holidays-end"], "2026-01-01");
+    let without = RESOURCE.replace("wait = \"90s\", ", "next = \"day\", at = \"09:00\", zone = \"UTC\", ");
+    assert_eq!(codes(parse_as_of(WallTime(1_767_225_600_000), "machine.toml", &without)), Vec::<&str>::new());
 }
 
 #[test]

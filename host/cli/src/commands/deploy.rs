@@ -9,14 +9,17 @@ use crate::out::Out;
 use crate::show;
 use interlock_daemon::api::DeployRequest;
 use interlock_daemon::base64;
-use interlock_manifest::{Severity, parse};
+use interlock_kernel::time::WallTime;
+use interlock_manifest::{Severity, parse_as_of};
+use interlock_store::{Clock as _, SystemClock};
 use std::path::Path;
 
 /// Runs it.
 pub(crate) async fn run(args: Deploy, client: &Client, out: Out) -> Result<(), Failed> {
     let (path, text) = manifest(&args.path)?;
     // The daemon runs the same check; here the problems are shown with their lines, before anything is built.
-    let report = parse(&path.display().to_string(), &text);
+    let today = WallTime(SystemClock::new().wall_ms());
+    let report = parse_as_of(today, &path.display().to_string(), &text);
     out.findings_of(&report);
     let Some(parsed) = &report.manifest else {
         debug_assert!(report.count(Severity::Error) > 0);

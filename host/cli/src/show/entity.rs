@@ -39,7 +39,10 @@ pub(crate) fn entity(entity: &EntityView, paint: Paint) -> String {
         )
     });
     pairs.extend(conditions);
-    pairs.extend(entity.timers.iter().map(|timer| ("timer", format!("{} fires {}", timer.name, clock(&timer.due)))));
+    pairs.extend(entity.timers.iter().map(|timer| {
+        let rule = timer.rule.as_ref().map(|rule| format!(" ({rule})")).unwrap_or_default();
+        ("timer", format!("{} fires {}{rule}", timer.name, clock(&timer.due)))
+    }));
     pairs.extend([
         ("inbox", if entity.inbox == 0 { String::new() } else { format!("{} waiting", entity.inbox) }),
         (

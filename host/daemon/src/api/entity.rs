@@ -288,6 +288,9 @@ pub struct TimerView {
     pub name: String,
     /// When it fires.
     pub due: String,
+    /// What made it due then: a calendar rule or a field, in words; missing for a wait after entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 /// How an execution ended.

@@ -16,6 +16,7 @@ use axum::http::{StatusCode, Uri};
 use interlock_kernel::command::{Deploy, Outcome, Verb};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::MachineName;
+use interlock_kernel::time::WallTime;
 use interlock_manifest::{Manifest, Report};
 use interlock_runtime::{Added, Inspection, LibraryError};
 use std::sync::Arc;
@@ -42,7 +43,8 @@ pub(crate) async fn deploy(
         let got = format!("{} bytes", request.manifest.len());
         return Err(Problem::new(Reason::TooLarge, "manifest", expected, got));
     }
-    let report = interlock_manifest::parse("manifest", &request.manifest);
+    let today = WallTime(app.coordinator.now().wall_ms);
+    let report = interlock_manifest::parse_as_of(today, "manifest", &request.manifest);
     let mut findings: Vec<Finding> = report.problems.iter().map(finding_of_manifest).collect();
     let bytes = request.component.as_deref().map(decode).transpose()?;
     let added = match bytes.map(|bytes| app.library.add(bytes)) {

@@ -1,13 +1,12 @@
 //! Guards and `set` name fields that can exist, and compare what can be compared.
 
-use crate::draft::{ComparisonDraft, Draft, GuardDraft, MoveDraft, Schema, SetDraft, StateDraft, TimerDraft};
+use crate::draft::{ComparisonDraft, Draft, GuardDraft, Schema, SetDraft};
 use crate::log::{Log, Span, suggest};
 use crate::problem::{Code, Kind};
 use crate::shape::{self, Field, Types, type_of};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::Name;
 use interlock_kernel::machine::DESIRED_CHANGED;
-use interlock_kernel::timer::Due;
 use interlock_kernel::value::{Operation, Operator, Path, Root, Source, Value};
 use serde_json::Value as Json;
 
@@ -29,59 +28,13 @@ pub(super) fn check(draft: &Draft<'_>, log: &mut Log<'_>) {
         for (_, set) in state.failures() {
             seen.set(set, log);
         }
-        for timer in &state.after {
-            if let Due::At(path) = &timer.due {
-                due(draft, state, timer, path, log);
-            }
-        }
     }
-}
-
-/// The field of a timer's due time can hold one, whichever way its state is entered.
-fn due(draft: &Draft<'_>, state: &StateDraft, timer: &TimerDraft, path: &Path, log: &mut Log<'_>) {
-    let at = &timer.due_at;
-    if path.root != Root::Event {
-        let types = Seen { draft, event: None }.field(path, at, log);
-        return holds_a_time(path, types.as_ref(), at, log);
-    }
-    let enters = |one: &MoveDraft| one.to.as_ref().is_some_and(|to| to.value == state.name.value);
-    let without = |way: String, log: &mut Log<'_>| {
-        let message = format!("`{}` is also entered by {way}, which has no `{path}`", state.name.value);
-        log.add(Code::TimerField, at, message, "keep the instant in data, and name it there: at = \"data.until\"");
-    };
-    for from in &draft.states {
-        for (event, moves) in &from.on {
-            if moves.iter().any(enters) {
-                let types = Seen { draft, event: Some(&event.value) }.field(path, at, log);
-                holds_a_time(path, types.as_ref(), at, log);
-            }
-        }
-        if from.to.iter().any(enters) {
-            without(format!("the step of `{}`", from.name.value), log);
-        }
-        if from.after.iter().any(|timer| enters(&timer.then)) {
-            without(format!("a timer of `{}`", from.name.value), log);
-        }
-        if from.failures().any(|(to, _)| to.is_some_and(|to| to.value == state.name.value)) {
-            without(format!("a failure of `{}`", from.name.value), log);
-        }
-    }
-    if draft.initial.as_ref().is_some_and(|initial| initial.value == state.name.value) {
-        without("create".to_owned(), log);
-    }
-}
-
-fn holds_a_time(path: &Path, types: Option<&Types>, at: &Span, log: &mut Log<'_>) {
-    let Some(types) = types.filter(|types| !types.has("string") && !types.has("number")) else { return };
-    let message = format!("`{path}` is never a time");
-    let remedy = "name a field with text in RFC 3339, \"2026-12-24T09:00:00+01:00\", or whole ms since 1970";
-    log.add(Code::TypeMismatch, at, message, remedy).expected("text or a number").got(types.words());
 }
 
 /// The documents a move sees.
-struct Seen<'d, 'a> {
-    draft: &'d Draft<'a>,
-    event: Option<&'d Name>,
+pub(super) struct Seen<'d, 'a> {
+    pub(super) draft: &'d Draft<'a>,
+    pub(super) event: Option<&'d Name>,
 }
 
 impl<'d> Seen<'d, '_> {
@@ -110,7 +63,7 @@ impl<'d> Seen<'d, '_> {
     }
 
     /// The types of a field; none if it was reported.
-    fn field(&self, path: &Path, at: &Span, log: &mut Log<'_>) -> Option<Types> {
+    pub(super) fn field(&self, path: &Path, at: &Span, log: &mut Log<'_>) -> Option<Types> {
         let schema = match path.root {
             Root::Desired => known(&self.draft.desired.schema),
             Root::Data => known(&self.draft.data.schema),

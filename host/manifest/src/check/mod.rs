@@ -6,17 +6,20 @@ pub(crate) mod field;
 mod graph;
 mod schema;
 mod state;
+mod timer;
 
 use crate::draft::{Draft, FailureDraft, MoveDraft, SetDraft, StateDraft};
 use crate::log::{Log, Span, Spot};
 use interlock_kernel::ids::Name;
+use interlock_kernel::time::WallTime;
 
-pub(crate) fn draft(draft: &Draft<'_>, log: &mut Log<'_>) {
+pub(crate) fn draft(draft: &Draft<'_>, today: Option<WallTime>, log: &mut Log<'_>) {
     schema::check(draft, log);
     event::check(draft, log);
     state::check(draft, log);
     graph::check(draft, log);
     field::check(draft, log);
+    timer::check(draft, today, log);
 }
 
 impl StateDraft {
