@@ -20,6 +20,7 @@ use crate::lab::LabError;
 use crate::scenario::{Act, Ask, Parked, Request, Scenario, Stage};
 use crate::story::Story;
 use interlock_kernel::ids::EntityId;
+use interlock_kernel::timer::Due;
 use recall::Recall;
 use serde::Serialize;
 use std::fmt;
@@ -182,6 +183,8 @@ struct Plan<'s> {
     /// Whether being parked is a good end.
     may_park: bool,
     all_orders: bool,
+    /// Whether what comes depends on the day: a timer of the machine is due at an instant or by a calendar.
+    dated: bool,
     bounds: Bounds,
 }
 
@@ -191,6 +194,8 @@ impl<'s> Plan<'s> {
         for state in stage.manifest.machine.states.values_mut() {
             state.retry.jitter = 0.0;
         }
+        let waits = |due: &Due| matches!(due, Due::After(_));
+        let dated = stage.manifest.machine.states.values().flat_map(|state| &state.after).any(|set| !waits(&set.due));
         let asks: Vec<&Ask> = scenario.when.iter().filter_map(|when| asked(&when.act)).collect();
         let mut entities: Vec<EntityId> = scenario.given.iter().map(|given| given.entity.clone()).collect();
         for ask in &asks {
@@ -210,6 +215,7 @@ impl<'s> Plan<'s> {
             of_ask: asks.iter().map(place).collect(),
             asks,
             all_orders: options.all_orders,
+            dated,
             may_park: scenario.then.iter().any(|then| parks(&then.parked)),
             bounds: Bounds {
                 depth: number(options.depth, named.depth.map(u64::from), DEPTH),

@@ -255,6 +255,9 @@ impl<'p> World<'p> {
     pub(super) fn key(&self, views: &[Option<EntityView>], coming: &[Coming]) -> Result<Digest, LabError> {
         let mut text = String::new();
         let now = self.lab.wall_ms();
+        if self.plan.dated {
+            let _ = write!(text, "{now};");
+        }
         for view in views {
             match view {
                 Some(view) => stands(&mut text, view, now),

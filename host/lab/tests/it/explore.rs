@@ -144,6 +144,17 @@ fn leaving_out_orders_that_give_the_same_loses_no_state() {
 }
 
 #[test]
+fn a_timer_of_the_calendar_is_searched_like_any_other() {
+    let rule = "next = \"business day\", at = \"09:00\", zone = \"Europe/Berlin\"";
+    // Remembered for a month: a day, which is the default, is over before the timer comes, and the search finds that.
+    let source = JOB.replace("wait = \"90s\"", rule);
+    let stage = stage(&source.replace("events.run.schema", "events.run.dedup = \"30d\"\nevents.run.schema"));
+    let found = explore(&scenario(RUN_AND_NOTE, &stage), &stage, faults(1)).unwrap();
+    assert!(found.broken.is_none() && found.stopped.is_none(), "{found:?}");
+    assert!(found.counts.ends > 0 && found.counts.crash_points > 0, "{:?}", found.counts);
+}
+
+#[test]
 fn a_search_that_did_not_see_everything_says_so() {
     let found_with = |options| found(RUN_AND_NOTE, options);
     assert_eq!(found_with(Options { depth: Some(3), ..faults(0) }).stopped, Some(Stopped::Depth));

@@ -1,19 +1,25 @@
 //! Scenarios as they are played, on steps as functions.
 
-use crate::world::stage;
+use crate::world::{stage, stage_of};
 use expect_test::expect;
-use interlock_lab::scenario::{Coverage, Played, play, read};
+use interlock_lab::scenario::{Coverage, Played, Stage, play, read};
 
 fn played(text: &str) -> Played {
-    let stage = stage();
+    played_on(&stage(), text)
+}
+
+fn played_on(stage: &Stage, text: &str) -> Played {
     let scenario = read("a.scenario.toml", text, &stage.manifest.machine);
     let scenario = scenario.unwrap_or_else(|why| panic!("{}", interlock_manifest::render(&why, false)));
-    play(&scenario, &stage).unwrap()
+    play(&scenario, stage).unwrap()
 }
 
 /// What happened, what is not as it should be, and where everything stands.
 fn told(text: &str) -> String {
-    let played = played(text);
+    told_of(&played(text))
+}
+
+fn told_of(played: &Played) -> String {
     let misses = played
         .misses
         .iter()
@@ -238,6 +244,46 @@ fn time_stands_still_but_for_what_moves_it() {
         then.state = "idle"
     "#,
     ));
+}
+
+#[test]
+fn a_timer_of_the_calendar_comes_when_its_zone_says_so_over_downtime_and_a_clock_that_was_set() {
+    let rule = "next = \"business day\", at = \"09:00\", zone = \"Europe/Berlin\"";
+    let source = crate::world::JOB.replace("wait = \"90s\"", rule);
+    let text = r#"
+        scenario = "a run of Friday goes on on Monday at nine in Berlin"
+        [[when]]
+        wall = "+1d"
+        [[when]]
+        send = "run"
+        then.state = "pause"
+        [[when]]
+        down = "2d"
+        then.state = "pause"
+        [[when]]
+        advance = "31h"
+        then.state = "pause"
+        [[when]]
+        advance = "1h"
+        then.state = "idle"
+    "#;
+    expect![[r#"
+            0:00  it      v1  created, idle
+                            data {"runs":0}
+                  host    the wall clock jumps on by 24 h
+                  client  it: run (e1)   accepted
+                  it      v2  run -> first   attempt 1, token t1
+                  it      v3  first saved
+                            data.runs = 1
+                  it      v4  first -> pause
+                  host    killed
+        48:00:00  host    boots again
+        80:00:00  it      v5  after -> second   attempt 1, token t2
+                  it      v6  second -> idle
+                            data.runs = 2
+        it: idle, at rest, waits for the event run
+    "#]]
+    .assert_eq(&told_of(&played_on(&stage_of(&source), text)));
 }
 
 #[test]

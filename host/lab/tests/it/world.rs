@@ -100,7 +100,12 @@ pub(crate) fn stage() -> Stage {
     let open =
         |text: &str, part: &str| text.replace(&format!("{part}.schema = false"), &format!("{part}.schema = {{}}"));
     let text = ["desired", "outputs"].into_iter().fold(JOB.to_owned(), |text, part| open(&text, part));
-    let report = interlock_manifest::parse("machine.toml", &text);
+    stage_of(&text)
+}
+
+/// The same steps under another manifest.
+pub(crate) fn stage_of(text: &str) -> Stage {
+    let report = interlock_manifest::parse("machine.toml", text);
     let manifest = report.manifest.unwrap_or_else(|| panic!("{:?}", report.problems));
     Stage { manifest, component: Some(interlock_kernel::doc::Digest::of(&[b"steps"])), executor: Arc::new(Steps) }
 }
