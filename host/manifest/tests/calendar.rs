@@ -167,6 +167,17 @@ fn in_an_overlap_the_first_time_and_once() {
 }
 
 #[test]
+fn a_day_is_not_twenty_four_hours_where_the_clocks_change() {
+    let rule = rule("next = \"day\", at = \"12:00\", zone = \"Europe/Berlin\"");
+    let hours = |noon: &str| {
+        let due = RuleBook::new().next(&rule, wall(noon)).expect("a time");
+        due.since(wall(noon)) / 3_600_000
+    };
+    let noons = ["2026-03-28T12:00:00+01:00", "2026-03-29T12:00:00+02:00", "2026-10-24T12:00:00+02:00"];
+    assert_eq!(noons.map(hours), [23, 24, 25]);
+}
+
+#[test]
 fn a_day_that_a_zone_left_out_is_no_weekday_and_as_a_day_of_the_month_the_instant_after_it() {
     // Samoa went from Thursday, 29 December 2011 to Saturday, 31 December.
     let friday = rule("every = \"fri\", at = \"09:00\", zone = \"Pacific/Apia\"");

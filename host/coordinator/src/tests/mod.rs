@@ -8,6 +8,7 @@ mod crowd;
 mod engines;
 mod flagship;
 mod lists;
+mod pending;
 mod repair;
 mod say;
 mod time;
