@@ -20,9 +20,10 @@ use crate::error::SubmitError;
 use crate::executor::{Attempt, Ended, Snapshot, no_transition};
 use crate::gate::Gate;
 use interlock_kernel::Version;
-use interlock_kernel::command::Change;
+use interlock_kernel::command::{Change, Stage, StagedDue, StagedTimer};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::Name;
+use interlock_kernel::limits::STAGED_TIMERS_MAX;
 use interlock_kernel::record::Failure;
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::view::{Documents, Start};
@@ -78,6 +79,7 @@ pub struct Handle {
     view: View,
     rights: Rights,
     reloads: u32,
+    stage: Stage,
 }
 
 /// What a step reads. Each passes while the attempt may go on and ends it otherwise: it cannot answer a
@@ -92,6 +94,7 @@ impl Handle {
             view: View { state: start.state.clone(), version: start.claim.read, documents: start.documents.clone() },
             rights: Rights::default(),
             reloads: 0,
+            stage: Stage::default(),
             attempt,
         }
     }
@@ -231,7 +234,9 @@ impl Handle {
     /// [`Refusal`].
     pub fn checkpoint(&mut self, wish: Wish) -> Result<Checkpoint, Refusal> {
         self.may_ask()?;
-        words::change(wish).map(Checkpoint).map_err(|no| self.refuse(no))
+        let stage = std::mem::take(&mut self.stage); // accepted or refused, it is not staged any more
+        let change = words::change(wish).map_err(|no| self.refuse(no))?;
+        Ok(Checkpoint(Change { stage, ..change }))
     }
 
     /// A step's move, if it may ask for one and it can be read.
@@ -240,8 +245,28 @@ impl Handle {
     /// [`Refusal`].
     pub fn change(&mut self, to: &str, wish: Wish) -> Result<Move, Refusal> {
         self.may_ask()?;
+        let stage = std::mem::take(&mut self.stage);
         let to = words::state(to).map_err(|no| self.refuse(no))?;
-        words::change(wish).map(|change| Move(to, change)).map_err(|no| self.refuse(no))
+        let change = words::change(wish).map_err(|no| self.refuse(no))?;
+        Ok(Move(to, Change { stage, ..change }))
+    }
+
+    /// Stages a timer, or taking one back, for the next save or transition: whether the state has such a timer is
+    /// judged by then. The last word on a name counts.
+    ///
+    /// # Errors
+    /// [`Refusal`]. What was staged before stays.
+    pub fn stage_timer(&mut self, name: &str, due: StagedDue) -> Result<(), Refusal> {
+        self.may_ask()?;
+        let name = words::timer(name).map_err(|no| self.refuse(no))?;
+        let timers = &mut self.stage.timers;
+        timers.retain(|staged| staged.name != name);
+        if timers.len() >= STAGED_TIMERS_MAX {
+            let expected = format!("at most {STAGED_TIMERS_MAX} staged timers (staged_timers_max)");
+            return Err(self.refuse(Rejection::new(Code::Limit, "timers", expected, "one more")));
+        }
+        timers.push(StagedTimer { name, due });
+        Ok(())
     }
 
     /// Puts a checkpoint on record, with this version; the snapshot is then what is there.
@@ -277,6 +302,7 @@ impl Handle {
     /// [`Refusal`].
     pub async fn reload(&mut self) -> Result<(), Refusal> {
         self.may_ask()?;
+        self.stage = Stage::default();
         self.reloads = self.reloads.saturating_add(1);
         if self.reloads > RELOADS_MAX {
             let expected = format!("at most {RELOADS_MAX} reloads in an attempt (reloads_max)");

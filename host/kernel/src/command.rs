@@ -5,6 +5,7 @@ use crate::ids::{EntityId, MachineName, Name, Principal};
 use crate::machine::Machine;
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
 use crate::record::{Answer, Condition, Failure, Key};
+use crate::time::WallTime;
 use crate::value::Mutation;
 use crate::view::{Claim, Event};
 use std::collections::BTreeMap;
@@ -86,7 +87,7 @@ pub enum Verb {
         /// The timer.
         timer: Name,
         /// When it was to fire: tells one visit's timer from another's.
-        due: crate::time::WallTime,
+        due: WallTime,
     },
     /// An attempt whose session is over: begin it again.
     Recover(EntityId),
@@ -160,6 +161,35 @@ pub struct Change {
     pub conditions: Vec<Condition>,
     /// The revision whose schemas both documents were already checked against.
     pub checked: Option<u64>,
+    /// What was staged on its handle before.
+    pub stage: Stage,
+}
+
+/// What a step has staged on its handle: its next commit carries all of it, or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stage {
+    /// Timers, at most [`STAGED_TIMERS_MAX`](crate::limits::STAGED_TIMERS_MAX); the last word on a name counts.
+    pub timers: Vec<StagedTimer>,
+}
+
+/// A timer that a step sets or takes back: of the visit that its transition enters, or for a save of the one it is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagedTimer {
+    /// Its name; its state declares it with `due = "step"`.
+    pub name: Name,
+    /// When it fires.
+    pub due: StagedDue,
+}
+
+/// When a staged timer fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StagedDue {
+    /// So many ms of wall time after the commit.
+    After(u64),
+    /// At this instant; one that is past at once.
+    At(WallTime),
+    /// Not at all.
+    Cancelled,
 }
 
 /// What became of an accepted command.

@@ -60,6 +60,10 @@ pub const BUSY_RETRY_MS: u64 = 1_000;
 pub const SWEEP_MAX: usize = 256;
 /// Old history entries removed with one new entry.
 pub const TRIM_MAX: u64 = 32;
+/// Timers that one save or transition sets or takes back.
+pub const STAGED_TIMERS_MAX: usize = 16;
+/// How far ahead a step may set a timer, in ms: ten years, as a manifest may.
+pub const TIMER_MS_MAX: u64 = 3_660 * 86_400_000;
 /// What made a timer due, as it is stored with it, in bytes; a longer path is cut.
 pub const RULE_BYTES_MAX: usize = 256;
 /// The soonest that an instant which is past is due in a visit that a timer entered, in ms: such visits may follow

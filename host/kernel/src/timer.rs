@@ -19,6 +19,9 @@ pub enum Due {
     At(Path),
     /// What a calendar says.
     Calendar(CalendarRule),
+    /// What a step has staged: the one whose transition enters the state, or its own with a save. Not at all where
+    /// none has.
+    Step,
 }
 
 /// The first day that fits, at a time of day, in a zone.
@@ -81,6 +84,7 @@ impl fmt::Display for Due {
             Self::After(ms) => write!(f, "{} after entry", Span(*ms)),
             Self::At(path) => write!(f, "at {path}"),
             Self::Calendar(rule) => f.write_str(&rule.text),
+            Self::Step => f.write_str("set by a step"),
         }
     }
 }
@@ -93,6 +97,7 @@ const NO_WAIT: u64 = 0;
 enum Stored {
     At(Path),
     Calendar(CalendarRule),
+    Step,
 }
 
 impl Serialize for Due {
@@ -101,6 +106,7 @@ impl Serialize for Due {
             Self::After(ms) => return (*ms).max(1).serialize(to),
             Self::At(path) => Stored::At(path.clone()),
             Self::Calendar(rule) => Stored::Calendar(rule.clone()),
+            Self::Step => Stored::Step,
         };
         let mut both = to.serialize_tuple(2)?;
         both.serialize_element(&NO_WAIT)?;
@@ -123,6 +129,7 @@ impl<'de> Deserialize<'de> for Due {
                     NO_WAIT => Ok(match from.next_element()?.ok_or_else(missing)? {
                         Stored::At(path) => Due::At(path),
                         Stored::Calendar(rule) => Due::Calendar(rule),
+                        Stored::Step => Due::Step,
                     }),
                     ms => Ok(Due::After(ms)),
                 }

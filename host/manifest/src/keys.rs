@@ -38,7 +38,7 @@ keys! {
     /// An entry of a step's `to`.
     TRANSITION "transition" "a transition" ["to" "guard" "set"]
     TIMER "timer" "a timer" [
-        "name" "wait" "at" "next" "every" "day" "zone" "at_least" "calendar" "holidays" "to" "set"
+        "name" "wait" "due" "at" "next" "every" "day" "zone" "at_least" "calendar" "holidays" "to" "set"
     ]
     CALENDAR "calendar" "a calendar" ["weekend" "holidays"]
     RETRY "retry" "a retry policy" ["attempts" "first" "factor" "max" "jitter"]

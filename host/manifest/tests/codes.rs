@@ -58,6 +58,10 @@ const CASES: &[(&str, &str, &str)] = &[
     ("unknown-field", "wait = \"90s\", ", "at = \"data.renew_at\", "),
     ("type-mismatch", "wait = \"90s\", ", "at = \"data.nodes\", "),
     ("timer-field", "wait = \"90s\", ", "at = \"event.size\", "),
+    ("missing-key", "wait = \"90s\", ", "due = \"step\", "),
+    ("bad-choice", "wait = \"90s\", ", "due = \"never\", name = \"wake\", "),
+    ("bad-value", "wait = \"90s\", ", "due = \"step\", wait = \"90s\", name = \"wake\", "),
+    ("bad-value", "wait = \"90s\", ", "due = \"step\", at = \"data.size\", name = \"wake\", "),
     ("bad-value", "component = \"resource.wasm\"", "component = \"/resource.wasm\""),
     ("bad-value", "owner     = \"platform-team <oncall@example.com>\"", "owner = \" \""),
     ("bad-value", "value = { from = \"data.size\" }", "value = { from = \"data.size\", json = '1' }"),
@@ -219,6 +223,34 @@ fn holidays_that_end_within_a_year_are_told_to_whoever_knows_the_day() {
     assert_eq!(codes(report), ["holidays-end"], "2026-01-01");
     let without = RESOURCE.replace("wait = \"90s\", ", "next = \"day\", at = \"09:00\", zone = \"UTC\", ");
     assert_eq!(codes(parse_as_of(WallTime(1_767_225_600_000), "machine.toml", &without)), Vec::<&str>::new());
+}
+
+#[test]
+fn a_timer_that_is_left_to_steps_wants_one_that_can_set_it() {
+    let step = "due = \"step\", name = \"wake\", ";
+    let found = |text: &str| {
+        let report = parse("machine.toml", text);
+        let found = report.problems.iter().map(|problem| format!("{}: {}", problem.code, problem.message));
+        found.collect::<Vec<_>>()
+    };
+    let entered_by_a_step = RESOURCE.replace("wait = \"90s\", ", step);
+    assert_eq!(found(&entered_by_a_step), Vec::<String>::new());
+    let by_a_failure_too =
+        entered_by_a_step.replace("on_exhausted = \"park\"", "on_exhausted = { to = \"provisioning\" }");
+    assert_eq!(
+        found(&by_a_failure_too),
+        ["timer-field: `provisioning` is also entered by a failure of `verifying`, which sets no timer: refused"]
+    );
+    let bounded = by_a_failure_too.replace("[states.verifying]", "deadline = \"1h\"\n[states.verifying]");
+    assert_eq!(found(&bounded), Vec::<String>::new());
+    let by_none = RESOURCE.replace(
+        "on_permanent = { to = \"lost\" }",
+        &format!("on_permanent = {{ to = \"held\" }}\n[states.held]\nafter = {{ {step} to = \"lost\" }}"),
+    );
+    assert_eq!(
+        found(&by_none),
+        ["timer-field: no step sets the timer `wake`: none runs in `held`, and none enters it"]
+    );
 }
 
 #[test]

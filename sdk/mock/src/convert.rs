@@ -1,10 +1,13 @@
 //! Between the words of the step author's crate and those of the host's contract: one for one, no rule.
 
+use crate::ran::TimerDue;
 use interlock::{
     Change, Checkpoint, Condition, Event, EventKind, Failure, Mutation, Rejection, RejectionKind, Status, Value,
 };
 use interlock_coordinator::contract::{self, Edit, Given, Kind, Published, Wish};
+use interlock_kernel::command::StagedDue;
 use interlock_kernel::record::CauseKind;
+use interlock_kernel::time::WallTime;
 use interlock_kernel::value::Operation;
 use std::time::Duration;
 
@@ -51,6 +54,14 @@ fn published(condition: Condition) -> Published {
         Status::Unknown => contract::Status::Unknown,
     };
     Published { kind, status, reason, message }
+}
+
+pub(crate) fn due(due: TimerDue) -> StagedDue {
+    match due {
+        TimerDue::After(ms) => StagedDue::After(ms),
+        TimerDue::At(unix_ms) => StagedDue::At(WallTime(unix_ms)),
+        TimerDue::Cancelled => StagedDue::Cancelled,
+    }
 }
 
 pub(crate) fn event(event: contract::Event) -> Event {

@@ -130,5 +130,5 @@ pub use host::MockHost;
 pub use interlock_kernel::command::OnExisting;
 pub use interlock_lab::Fault;
 pub use native::{Native, Steps};
-pub use ran::{Asked, Call, End, Log, Ran, Told};
+pub use ran::{Asked, Call, End, Log, Ran, TimerDue, Told};
 pub use view::View;

@@ -285,6 +285,7 @@ async fn attend(attempt: Attempt, presence: Presence, mut inbox: mpsc::Unbounded
                 presence.told(match &answer {
                     Ok(Answered::Written(version)) => Told::Accepted(*version),
                     Ok(Answered::Read) => Told::Reloaded,
+                    Ok(Answered::Staged) => Told::Staged,
                     Ok(Answered::Holds(holds)) => Told::Holds(*holds),
                     Err(Refusal::No(no)) => Told::Refused(convert::rejection(no)),
                     Err(Refusal::Stop(stopped)) => Told::Stopped(stopped.code().to_owned(), stopped.to_string()),
@@ -314,6 +315,7 @@ enum Answered {
     Written(u64),
     Read,
     Holds(bool),
+    Staged,
 }
 
 async fn answer(handle: &mut Handle, asked: Asked) -> Result<Answered, Refusal> {
@@ -327,6 +329,7 @@ async fn answer(handle: &mut Handle, asked: Asked) -> Result<Answered, Refusal> 
             handle.transition(change).await.map(|version| Answered::Written(version.get()))
         }
         Asked::Reload => handle.reload().await.map(|()| Answered::Read),
+        Asked::Timer(name, due) => handle.stage_timer(&name, convert::due(due)).map(|()| Answered::Staged),
         Asked::StillHolds => handle.still_holds().await.map(Answered::Holds).map_err(Refusal::Stop),
     }
 }

@@ -16,6 +16,19 @@ pub enum Asked {
     Reload,
     /// Whether the attempt is still the open one.
     StillHolds,
+    /// To stage a timer for the next save or transition: its name, and when it is due.
+    Timer(String, TimerDue),
+}
+
+/// When a step wants a timer to be due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerDue {
+    /// So many ms after the commit.
+    After(u64),
+    /// At this instant, in ms since 1970.
+    At(i64),
+    /// Not at all.
+    Cancelled,
 }
 
 /// What it was told.
@@ -25,6 +38,8 @@ pub enum Told {
     Accepted(u64),
     /// Yes: the step sees the entity as it is now.
     Reloaded,
+    /// Yes: the next save or transition carries it.
+    Staged,
     /// Whether it holds.
     Holds(bool),
     /// No, and why.
@@ -193,6 +208,9 @@ impl fmt::Display for Asked {
         let (data, outputs, set, conditions) = match self {
             Self::Reload => return f.write_str("reload"),
             Self::StillHolds => return f.write_str("still holds?"),
+            Self::Timer(name, TimerDue::After(ms)) => return write!(f, "timer {name} in {ms} ms"),
+            Self::Timer(name, TimerDue::At(unix_ms)) => return write!(f, "timer {name} at {unix_ms}"),
+            Self::Timer(name, TimerDue::Cancelled) => return write!(f, "timer {name} cancelled"),
             Self::Save(Checkpoint { data, outputs, set, conditions }) => {
                 f.write_str("save")?;
                 (data, outputs, set, conditions)
@@ -222,6 +240,7 @@ impl fmt::Display for Told {
         match self {
             Self::Accepted(version) => write!(f, "accepted, version {version}"),
             Self::Reloaded => f.write_str("done"),
+            Self::Staged => f.write_str("staged"),
             Self::Holds(true) => f.write_str("yes"),
             Self::Holds(false) => f.write_str("no"),
             Self::Refused(no) => write!(f, "REFUSED {no}"),

@@ -3,7 +3,7 @@
 //! The host ends a step by unwinding its thread, without a message. What a component would not do either,
 //! a step does not do while it unwinds: its calls are not made.
 
-use crate::ran::Asked;
+use crate::ran::{Asked, TimerDue};
 use interlock::log::Level;
 use interlock::{Change, Checkpoint, Done, Entity, Event, Failure, Host, Rejection, RejectionKind};
 use interlock_coordinator::contract::{Handle, Refusal, Stopped};
@@ -169,6 +169,15 @@ impl Host for Wire {
     fn still_holds(&self) -> bool {
         // It answers no rejection, but for a step that unwinds.
         self.ask(Asked::StillHolds).unwrap_or(false)
+    }
+    fn timer_after(&self, name: &str, ms: u64) -> Result<(), Rejection> {
+        self.ask(Asked::Timer(name.to_owned(), TimerDue::After(ms))).map(drop)
+    }
+    fn timer_at(&self, name: &str, unix_ms: i64) -> Result<(), Rejection> {
+        self.ask(Asked::Timer(name.to_owned(), TimerDue::At(unix_ms))).map(drop)
+    }
+    fn timer_cancel(&self, name: &str) -> Result<(), Rejection> {
+        self.ask(Asked::Timer(name.to_owned(), TimerDue::Cancelled)).map(drop)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The entity as an attempt sees it: typed reading, and asking for the next state.
 
 use crate::change::{Draft, Move, Stay};
-use crate::{Event, Failure, Host, Rejection};
+use crate::{Event, Failure, Host, Rejection, Timer};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::time::Duration;
@@ -150,6 +150,25 @@ impl Entity {
     pub fn transition(&self, change: Draft<Move>) -> Result<Done, Rejection> {
         self.host.transition(change.finish()?)?;
         Ok(Done(()))
+    }
+
+    /// A timer that the state declares with `due = "step"`. It is staged for the next commit: a transition sets
+    /// timers of the visit it enters, a save those of this one. A refused commit and a reload drop what was staged.
+    ///
+    /// ```
+    /// # use interlock_sdk::{to, Done, Entity, Failure};
+    /// # use std::time::Duration;
+    /// # fn step(order: &Entity) -> Result<Done, Failure> {
+    /// order.timer("reminder").after(Duration::from_secs(3_600))?;
+    /// Ok(order.transition(to("waiting"))?)
+    /// # }
+    /// ```
+    pub fn timer<'a>(&'a self, name: &'a str) -> Timer<'a> {
+        Timer { entity: self, name }
+    }
+
+    pub(crate) fn host(&self) -> &Handle {
+        &self.host
     }
 
     pub(crate) fn token(&self) -> u64 {

@@ -4,7 +4,7 @@
 use crate::{Change, Checkpoint, Rejection};
 
 /// One attempt's handle on its entity. Each method is the function of the same name in
-/// `wit/transition.wit` or `wit/fencing.wit`, which says what it guarantees and refuses.
+/// `wit/transition.wit`, `wit/fencing.wit` or (`timer_`) `wit/timers.wit`, which says what it guarantees and refuses.
 ///
 /// Implementing it is for hosts. A test of a step takes a mock host instead, which judges by the
 /// real rules; an implementation that answers by rules of its own tests nothing.
@@ -26,4 +26,7 @@ pub trait Host {
     fn transition(&self, change: Change) -> Result<(), Rejection>;
     fn token(&self) -> u64;
     fn still_holds(&self) -> bool;
+    fn timer_after(&self, name: &str, ms: u64) -> Result<(), Rejection>;
+    fn timer_at(&self, name: &str, unix_ms: i64) -> Result<(), Rejection>;
+    fn timer_cancel(&self, name: &str) -> Result<(), Rejection>;
 }

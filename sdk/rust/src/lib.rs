@@ -54,6 +54,7 @@ mod host;
 pub mod log;
 mod rejection;
 mod steps;
+mod timer;
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 pub mod wasm;
@@ -69,3 +70,4 @@ pub use failure::Failure;
 pub use host::Host;
 pub use rejection::{Rejection, RejectionKind};
 pub use steps::{Run, Step, run};
+pub use timer::Timer;

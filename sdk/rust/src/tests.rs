@@ -71,6 +71,15 @@ impl Host for Scripted {
     fn still_holds(&self) -> bool {
         true
     }
+    fn timer_after(&self, name: &str, ms: u64) -> Result<(), Rejection> {
+        self.ask(format!("{name} after {ms}"))
+    }
+    fn timer_at(&self, name: &str, unix_ms: i64) -> Result<(), Rejection> {
+        self.ask(format!("{name} at {unix_ms}"))
+    }
+    fn timer_cancel(&self, name: &str) -> Result<(), Rejection> {
+        self.ask(format!("{name} cancelled"))
+    }
 }
 
 fn signal() -> Event {
@@ -208,6 +217,19 @@ fn documents_of_another_shape_are_permanent_failures_that_say_so() {
     assert_eq!(of(None, None).event().payload::<Data>(), Ok(Some(Data { size: 4 })));
     let failure = of(None, None).event().payload::<Vec<u8>>().expect_err("not a list");
     assert_eq!(failure.as_code(), "payload-shape");
+}
+
+#[test]
+fn a_timer_is_staged_by_saying_when() {
+    let host = Scripted::default();
+    let asked = host.asked.clone();
+    let entity = Entity::new(host, signal());
+    assert_eq!(entity.timer("remind").after(Duration::from_nanos(1_500_000_001)), Ok(()));
+    assert_eq!(entity.timer("remind").after(Duration::MAX), Ok(()));
+    assert_eq!(entity.timer("renew").at_ms(-5), Ok(()));
+    assert_eq!(entity.timer("remind").cancel(), Ok(()));
+    let most = format!("remind after {}", u64::MAX);
+    assert_eq!(*asked.borrow(), ["remind after 1501", &most, "renew at -5", "remind cancelled"]);
 }
 
 #[test]

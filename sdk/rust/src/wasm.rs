@@ -4,7 +4,7 @@
 use crate::change::{Change, Checkpoint, Condition, Mutation, Status, Value};
 use crate::log::Level;
 use crate::{Entity, Event, EventKind, Failure, Host, Rejection, RejectionKind, Step};
-use bindings::interlock::step::{fencing, log, transition, types};
+use bindings::interlock::step::{fencing, log, timers, transition, types};
 use std::time::Duration;
 
 #[allow(missing_docs, unreachable_pub, unsafe_code, reason = "generated")]
@@ -12,7 +12,7 @@ use std::time::Duration;
 pub mod bindings {
     wit_bindgen::generate!({
         path: "../../wit",
-        world: "step",
+        world: "step-with-timers",
         pub_export_macro: true,
     });
 }
@@ -99,6 +99,15 @@ impl Host for Imports {
     }
     fn still_holds(&self) -> bool {
         fencing::still_holds(&self.0)
+    }
+    fn timer_after(&self, name: &str, ms: u64) -> Result<(), Rejection> {
+        Ok(timers::after(&self.0, name, ms)?)
+    }
+    fn timer_at(&self, name: &str, unix_ms: i64) -> Result<(), Rejection> {
+        Ok(timers::at(&self.0, name, unix_ms)?)
+    }
+    fn timer_cancel(&self, name: &str) -> Result<(), Rejection> {
+        Ok(timers::cancel(&self.0, name)?)
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Text of a step becomes a kernel value here or is refused, naming where; nothing unparsed goes on.
 
-use interlock_kernel::command::Change;
+use interlock_kernel::command::{Change, Stage};
 use interlock_kernel::doc::{BadDoc, Doc};
-use interlock_kernel::ids::Name;
+use interlock_kernel::ids::{BadName, Name};
 use interlock_kernel::limits::{CONDITION_BYTES_MAX, CONDITIONS_MAX, MUTATIONS_MAX};
 use interlock_kernel::record::{CauseKind, Condition};
 use interlock_kernel::rejection::{Code, Rejection};
@@ -152,7 +152,13 @@ pub(super) fn change(wish: Wish) -> Result<Change, Rejection> {
         set: set.collect::<Result<_, _>>()?,
         conditions: conditions.collect::<Result<_, _>>()?,
         checked: None,
+        stage: Stage::default(),
     })
+}
+
+/// The timer a step names.
+pub(super) fn timer(name: &str) -> Result<Name, Rejection> {
+    name.parse().map_err(|bad: BadName| Rejection::new(Code::Invalid, "timer", bad.expected, bad.got))
 }
 
 fn bounded(subject: &str, got: usize, max: usize, name: &str) -> Result<(), Rejection> {

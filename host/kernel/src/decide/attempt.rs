@@ -27,6 +27,9 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
     if let Some(refused) = stale(&draft, claim) {
         return draft.refuse(refused);
     }
+    if let Some(refused) = draft.undeclared(&draft.machine(), &draft.head.state, &change.stage) {
+        return draft.refuse(refused);
+    }
     if let Some(refused) = denied(&change.set, &change.conditions) {
         return draft.refuse(refused);
     }
@@ -41,6 +44,9 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
     if let Err(refused) = draft.publish(&change.conditions)? {
         return draft.refuse(refused);
     }
+    if let Some(refused) = draft.overstaged(&change.stage) {
+        return draft.refuse(refused);
+    }
     let saves = draft.head.lock.as_ref().map_or(0, |lock| lock.saves);
     if saves >= SAVES_MAX {
         let expected = format!("at most {SAVES_MAX} saves in one visit (saves_max)");
@@ -49,6 +55,7 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
     // Nothing refuses below this line.
     let old = draft.head.version;
     draft.keep(documents)?;
+    draft.restage(&change.stage);
     draft.head.version = old.next();
     debug_assert!(theorems::version_grows_by_one(old, draft.head.version));
     let step = draft.state()?.step.unwrap_or_else(|| draft.head.state.clone());
@@ -82,6 +89,9 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
         let refused = Rejection::new(Code::NotAllowed, &draft.id, names.join(" or "), format!("{to}{hint}"));
         return draft.refuse(refused);
     };
+    if let Some(refused) = draft.undeclared(&draft.machine(), to, &change.stage) {
+        return draft.refuse(refused);
+    }
     let proposed = propose(&mut draft, change)?;
     let mut scope = draft.scope(None)?;
     if draft.head.cause.payload {
@@ -106,7 +116,7 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
         return draft.refuse(refused);
     }
     let checked = change.checked.filter(|_| change.set.is_empty() && one.set.is_empty());
-    let entered = Entered { documents: &documents, event: None, by: CauseKind::Transition };
+    let entered = Entered { documents: &documents, event: None, by: CauseKind::Transition, stage: &change.stage };
     let timers = match draft.ready(Some(to), &entered, checked)? {
         Ok(timers) => timers,
         Err(refused) => return draft.refuse(refused),
@@ -123,7 +133,8 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
     if let Some(lock) = draft.head.lock.as_mut() {
         lock.attempt = None;
     }
-    draft.enter(Entry { to: to.clone(), cause, payload: None, timers, ends: Ending::AsTheStateSays })?;
+    let (stage, ends) = (change.stage.clone(), Ending::AsTheStateSays);
+    draft.enter(Entry { to: to.clone(), cause, payload: None, timers, stage, ends })?;
     debug_assert!(theorems::version_grows_by_one(old, draft.head.version));
     draft.record(What::Transition(step), Tag { from: Some(from), ..tag(claim) });
     let version = draft.head.version;

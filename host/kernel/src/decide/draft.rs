@@ -4,7 +4,7 @@
 
 use super::arm::Entered;
 use super::corrupt;
-use crate::command::{Command, Outcome, Verb};
+use crate::command::{Command, Outcome, Stage, Verb};
 use crate::doc::{Digest, Doc};
 use crate::ids::{EntityId, EventId, Name, Principal};
 use crate::limits::{FACTS_MAX, INLINE_BYTES_MAX, TRIM_MAX};
@@ -233,11 +233,13 @@ impl<'a> Draft<'a> {
     }
 
     /// The same for a visit that is being entered. The move into it was judged by the revision before.
-    pub(super) fn adopt_at_entry(&mut self, by: CauseKind, event: Option<&Doc>) -> Result<(), Stop> {
+    pub(super) fn adopt_at_entry(&mut self, by: CauseKind, event: Option<&Doc>, stage: &Stage) -> Result<(), Stop> {
         let Some(next) = self.successor(Moment::Entering)? else { return Ok(()) };
         let documents = self.documents()?;
         // One whose timers cannot be set is not followed: the revision before has set its own.
-        if let Ok(timers) = self.arm(&next.machine, &self.head.state, &Entered { documents: &documents, event, by }) {
+        if let Ok(timers) =
+            self.arm(&next.machine, &self.head.state, &Entered { documents: &documents, event, by, stage })
+        {
             self.head.timers = timers;
             self.follow(next);
         }

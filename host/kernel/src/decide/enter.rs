@@ -2,6 +2,7 @@
 
 use super::arm::Entered;
 use super::draft::{Draft, Scope, Tag};
+use crate::command::Stage;
 use crate::doc::Doc;
 use crate::ids::Name;
 use crate::limits::{CONDITION_BYTES_MAX, CONDITIONS_MAX, DEPTH_MAX, DOCUMENT_BYTES_MAX};
@@ -21,6 +22,8 @@ pub(super) struct Entry {
     pub(super) payload: Option<Doc>,
     /// Its timers, as the revision has them that judged the move.
     pub(super) timers: Vec<Timer>,
+    /// What they were staged with, for a newer revision to judge.
+    pub(super) stage: Stage,
     /// How the execution ended, if this ends it.
     pub(super) ends: Ending,
 }
@@ -160,7 +163,8 @@ impl Draft<'_> {
         if let Err(refused) = mutate(&mut documents, &one.set, &scope, self.now()) {
             return Ok(Err(refused));
         }
-        let entered = Entered { documents: &documents, event: scope.event.as_ref(), by: cause.kind };
+        let stage = Stage::default();
+        let entered = Entered { documents: &documents, event: scope.event.as_ref(), by: cause.kind, stage: &stage };
         let timers = match self.ready(one.to.as_ref(), &entered, None)? {
             Ok(timers) => timers,
             Err(refused) => return Ok(Err(refused)),
@@ -169,7 +173,7 @@ impl Draft<'_> {
         match &one.to {
             Some(to) => {
                 let ends = Ending::AsTheStateSays;
-                self.enter(Entry { to: to.clone(), cause, payload: scope.event, timers, ends })?;
+                self.enter(Entry { to: to.clone(), cause, payload: scope.event, timers, stage, ends })?;
             }
             None => {
                 self.head.version = self.head.version.next();
@@ -191,7 +195,7 @@ impl Draft<'_> {
         self.head.timers = entry.timers;
         self.head.park = None;
         self.head.state = entry.to;
-        self.adopt_at_entry(entry.cause.kind, entry.payload.as_ref())?;
+        self.adopt_at_entry(entry.cause.kind, entry.payload.as_ref(), &entry.stage)?;
         let state = self.state()?;
         let by = entry.cause.clone();
         self.head.cause = Cause { payload: entry.payload.is_some(), ..entry.cause };
@@ -387,7 +391,8 @@ impl Draft<'_> {
         let ready = match mutate(&mut documents, set, &scope, self.now()) {
             Err(refused) => Err(refused),
             Ok(()) => {
-                let entered = Entered { documents: &documents, event: scope.event.as_ref(), by: kind };
+                let entered =
+                    Entered { documents: &documents, event: scope.event.as_ref(), by: kind, stage: &Stage::default() };
                 self.ready(Some(to), &entered, None)?
             }
         };
@@ -404,7 +409,8 @@ impl Draft<'_> {
         let from = self.head.state.clone();
         let execution = self.head.lock.as_ref().map(|lock| lock.ordinal);
         let ends = Ending::Failed(failure.clone());
-        self.enter(Entry { to: to.clone(), cause, payload: scope.event, timers, ends })?;
+        let stage = Stage::default();
+        self.enter(Entry { to: to.clone(), cause, payload: scope.event, timers, stage, ends })?;
         self.record(What::FailurePath(failure), Tag { from: Some(from), execution, ..tag });
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::draft::{Draft, Given, Tag};
 use super::enter::{Ending, Entry, breach, oversize};
 use super::event::busy;
 use super::no_entity;
-use crate::command::Outcome;
+use crate::command::{Outcome, Stage};
 use crate::doc::Doc;
 use crate::ids::EntityId;
 use crate::machine::{ApplyPolicy, KILLED, StateKind};
@@ -116,7 +116,8 @@ pub(super) fn kill(given: &Given<'_>, entity: &EntityId, reason: &str) -> Result
     let cause = Cause { kind: CauseKind::Operator, name: KILLED.clone(), id: None, at: given.now.wall, payload: false };
     let failure = Failure { permanent: true, code: "killed".to_owned(), reason: reason.clone(), retry_after_ms: None };
     let ends = Ending::Failed(failure);
-    draft.enter(Entry { to: KILLED.clone(), cause, payload: None, timers: Vec::new(), ends })?;
+    let (timers, stage) = (Vec::new(), Stage::default());
+    draft.enter(Entry { to: KILLED.clone(), cause, payload: None, timers, stage, ends })?;
     draft.record(What::Killed(reason), Tag { from: Some(from), execution, attempt, ..Tag::default() });
     let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: true };
     draft.finish(outcome)

@@ -8,7 +8,7 @@ use crate::world::World;
 use expect_test::expect_file;
 use interlock_kernel::command::{Change, Create, OnExisting, Verb};
 use interlock_kernel::record::{Key, Part, RECORD_VERSION, Record};
-use interlock_kernel::timer::Date;
+use interlock_kernel::timer::{Date, Due};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -73,6 +73,7 @@ fn timed() -> World {
                 .after("nap", 60_000, stay().set("data.naps += 1"))
                 .at("renew", "data.until", stay().set("data.renewed += 1"))
                 .timer("daily", daily(&[]), stay().set("data.days += 1"))
+                .timer("nudge", Due::Step, stay().set("data.nudges += 1"))
                 .on("work", to("refused")),
         )
         .state("refused", rest().timer("business", daily(&ended), to("idle")));

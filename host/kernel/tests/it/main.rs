@@ -25,6 +25,7 @@ mod scopes;
 mod semantics;
 mod sentences;
 mod show;
+mod staged;
 mod theorems;
 mod timers;
 mod twice;

@@ -8,7 +8,7 @@ use crate::lab::{Fault, Lab, LabError};
 use crate::scenario::{Request, Stage};
 use crate::story::{Story, of_call, of_fault, of_seen};
 use interlock_coordinator::{Awaited, Coming, EntityView, SubmitError};
-use interlock_kernel::command::Outcome;
+use interlock_kernel::command::{Change, Outcome};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::Principal;
 use interlock_kernel::record::AnswerKind;
@@ -347,11 +347,15 @@ fn began(start: &Start) -> String {
 
 fn asked(asked: &Asked) -> String {
     match asked {
-        Asked::Save(change) => format!("save {:?} {:?} {:?}", change.data, change.outputs, change.set),
-        Asked::Transition(to, change) => format!("to {to} {:?} {:?} {:?}", change.data, change.outputs, change.set),
+        Asked::Save(change) => format!("save {}", content(change)),
+        Asked::Transition(to, change) => format!("to {to} {}", content(change)),
         Asked::Reload | Asked::LookAgain => "reload".to_owned(),
         Asked::StillHolds => "still-holds".to_owned(),
     }
+}
+
+fn content(change: &Change) -> String {
+    format!("{:?} {:?} {:?} {:?}", change.data, change.outputs, change.set, change.stage)
 }
 
 fn told(told: &Told) -> String {

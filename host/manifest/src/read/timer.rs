@@ -93,7 +93,7 @@ const OF_A_RULE: [&str; 4] = ["zone", "at_least", "calendar", "holidays"];
 
 fn due(table: &Table<'_>, calendars: &[Calendar], log: &mut Log<'_>) -> Option<Spot<Due>> {
     let kinds: Vec<(&str, Node<'_>)> =
-        ["wait"].into_iter().chain(DAY_KEYS).filter_map(|key| Some((key, table.get(key)?))).collect();
+        ["wait", "due"].into_iter().chain(DAY_KEYS).filter_map(|key| Some((key, table.get(key)?))).collect();
     if let [(first, _), (second, node), ..] = kinds.as_slice() {
         let message = format!("`{first}` and `{second}` both say when the timer is due");
         log.add(Code::BadValue, &node.key, message, "keep one of them; a second timer may have the other");
@@ -103,6 +103,13 @@ fn due(table: &Table<'_>, calendars: &[Calendar], log: &mut Log<'_>) -> Option<S
         Some(("wait", node)) => {
             beside(table, "wait", &["at"], log);
             node.duration(any_duration(), log).map(|wait| Spot { value: Due::After(wait.value), at: wait.at })
+        }
+        Some(("due", node)) => {
+            beside(table, "due", &["at"], log);
+            if table.get("name").is_none() {
+                table.need("name", "name it: the step says which timer it sets, name = \"reminder\"", log);
+            }
+            Some(node.spot(node.choice(&[("step", ())], log).map(|_| Due::Step)?))
         }
         Some((key, node)) => rule(table, key, node, calendars, log),
         None => instant(table, log),
@@ -121,7 +128,8 @@ fn beside(table: &Table<'_>, key: &str, more: &[&str], log: &mut Log<'_>) {
 fn instant(table: &Table<'_>, log: &mut Log<'_>) -> Option<Spot<Due>> {
     let Some(at) = table.get("at") else {
         let remedy = "say how long after entry, wait = \"90s\"; or at which instant, at = \"data.renew_at\"; or on \
-                      which day, next = \"business day\", at = \"09:00\", zone = \"Europe/Berlin\"";
+                      which day, next = \"business day\", at = \"09:00\", zone = \"Europe/Berlin\"; or leave it to \
+                      the step, due = \"step\"";
         table.need("wait", remedy, log);
         return None;
     };

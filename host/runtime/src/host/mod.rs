@@ -6,5 +6,6 @@
 mod fencing;
 mod lease;
 mod log;
+mod timers;
 mod transition;
 pub(crate) mod types;

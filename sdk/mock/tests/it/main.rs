@@ -15,4 +15,5 @@ mod refusals;
 mod resource;
 mod story;
 mod time;
+mod timers;
 mod world;

@@ -1,0 +1,40 @@
+//! Timers whose due time the step decides.
+
+use crate::{Entity, Rejection};
+use std::time::Duration;
+
+/// A timer that a state declares with `due = "step"`: of the visit that the next transition enters, or, for a
+/// save, of the one the entity is in. See [`Entity::timer`].
+#[derive(Debug)]
+#[must_use = "a timer is staged by saying when it is due"]
+pub struct Timer<'a> {
+    pub(crate) entity: &'a Entity,
+    pub(crate) name: &'a str,
+}
+
+impl Timer<'_> {
+    /// Due so long after the commit, by wall time; part of a millisecond counts as a whole one.
+    ///
+    /// # Errors
+    /// Rejections: fenced, spent, invalid, limit.
+    pub fn after(self, wait: Duration) -> Result<(), Rejection> {
+        let ms = wait.as_nanos().div_ceil(1_000_000);
+        self.entity.host().timer_after(self.name, u64::try_from(ms).unwrap_or(u64::MAX))
+    }
+
+    /// Due at this instant, in milliseconds since 1970; at once if it is past.
+    ///
+    /// # Errors
+    /// Rejections: fenced, spent, invalid, limit.
+    pub fn at_ms(self, unix_ms: i64) -> Result<(), Rejection> {
+        self.entity.host().timer_at(self.name, unix_ms)
+    }
+
+    /// Not due at all.
+    ///
+    /// # Errors
+    /// Rejections: fenced, spent, invalid, limit.
+    pub fn cancel(self) -> Result<(), Rejection> {
+        self.entity.host().timer_cancel(self.name)
+    }
+}
