@@ -87,6 +87,21 @@ impl<'a> Span<'a> {
     pub fn after(self, key: &'a [u8]) -> Span<'a> {
         Span { from: Bound::Excluded(key), ..self }
     }
+
+    /// Whether a walk of it meets `key`.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        let behind_start = match self.from {
+            Bound::Included(from) => key >= from,
+            Bound::Excluded(from) => key > from,
+            Bound::Unbounded => true,
+        };
+        let before_end = match &self.to {
+            Bound::Included(to) => key <= &**to,
+            Bound::Excluded(to) => key < &**to,
+            Bound::Unbounded => true,
+        };
+        behind_start && before_end
+    }
 }
 
 /// Why a job or query stopped.
@@ -156,8 +171,8 @@ pub trait Job: Send + 'static {
     /// [`Halt::Abort`] to want none of its writes; a failed call of `txn` is passed on.
     fn run(&mut self, txn: &mut dyn Txn) -> Result<(), Halt>;
 
-    /// Called once, when the fate of the last run is durable. A job that the engine drops
-    /// without settling has an unknown fate.
+    /// Called once, when the fate of the last run is durable; in which order jobs are settled is not said.
+    /// A job that the engine drops without settling has an unknown fate.
     fn settle(self: Box<Self>, fate: Fate);
 }
 

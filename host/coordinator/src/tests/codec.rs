@@ -1,7 +1,7 @@
 //! Keys: every one comes back, and bytes are ordered as what they stand for.
 
 use super::run;
-use super::world::{World, accepted, command, deploy, entity, parse, rest};
+use super::world::{Kept, World, accepted, command, deploy, entity, parse, rest};
 use crate::codec::{decode, encode, entities, histories, range};
 use interlock_kernel::command::{Create, OnExisting, Outcome, Verb};
 use interlock_kernel::ids::{EntityId, EntityKey, EventId, MachineName, Name};
@@ -80,7 +80,7 @@ impl Draw {
 
 /// Sessions and incarnations, which only the kernel mints: of a few boots and creates.
 async fn minted() -> (Vec<SessionId>, Vec<Incarnation>) {
-    let mut world = World::new().await;
+    let mut world = World::new(Kept::AsItIs).await;
     accepted(world.host().submit(deploy(super::world::POOL, "one")).await);
     let (mut sessions, mut incarnations) = (Vec::new(), Vec::new());
     for nth in 0..4 {

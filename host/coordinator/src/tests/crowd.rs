@@ -1,6 +1,6 @@
 //! Many at once: queues, slots, races, and the same thing twice.
 
-use super::world::{Hands, POOL, World, accepted, command, deploy, entity, parse, rest};
+use super::world::{Hands, Kept, POOL, World, accepted, command, deploy, entity, parse, rest};
 use super::{check, run};
 use crate::{Attempt, Coordinator, Ended, Executor, Options, SubmitError};
 use expect_test::expect;
@@ -267,7 +267,7 @@ fn resize(key: &str, id: &str, size: u64) -> interlock_kernel::command::Command 
 #[test]
 fn two_starts_with_one_id_at_the_same_moment_are_one_execution() {
     run(async {
-        let world = World::new().await;
+        let world = World::new(Kept::AsItIs).await;
         let host = world.host();
         accepted(host.submit(deploy(POOL, "one")).await);
         accepted(host.submit(create("a")).await);
@@ -293,7 +293,7 @@ fn two_starts_with_one_id_at_the_same_moment_are_one_execution() {
 #[test]
 fn two_workers_race_for_one_entity_and_the_other_is_told_who_holds_it() {
     run(async {
-        let world = World::new().await;
+        let world = World::new(Kept::AsItIs).await;
         let host = world.host();
         accepted(host.submit(deploy(POOL, "one")).await);
         accepted(host.submit(create("a")).await);

@@ -160,6 +160,15 @@ fn many_executions_on_many_threads_end_where_they_should_on_redb() {
     threads(works(|| redb(dir.path())));
 }
 
+#[test]
+fn many_executions_on_many_threads_end_where_they_should_on_a_hostile_store() {
+    let dir = match tempfile::tempdir() {
+        Ok(dir) => dir,
+        Err(error) => panic!("{error}"),
+    };
+    threads(works(|| Arc::new(interlock_conformance::Hostile::over(redb(dir.path())))));
+}
+
 /// Panics before it has done anything with the attempt.
 struct Clumsy;
 

@@ -1,7 +1,7 @@
 //! Listings, revisions, and tasks that die.
 
 use super::run;
-use super::world::{POOL, World, accepted, command, deploy, entity, parse, rest};
+use super::world::{Kept, POOL, World, accepted, command, deploy, entity, parse, rest};
 use crate::core::Core;
 use crate::supervise::supervise;
 use crate::{Behind, Listing};
@@ -40,7 +40,7 @@ async fn pages(world: &World, mut listing: Listing) -> Vec<Vec<String>> {
 #[test]
 fn a_listing_pages_by_key_and_skips_what_was_deleted() {
     run(async {
-        let mut world = World::new().await;
+        let mut world = World::new(Kept::AsItIs).await;
         accepted(world.host().submit(deploy(POOL, "one")).await);
         for nth in 0..10 {
             let zone = if nth % 2 == 0 { "east" } else { "west" };
@@ -66,7 +66,7 @@ fn a_listing_pages_by_key_and_skips_what_was_deleted() {
 #[test]
 fn what_cannot_move_to_the_active_revision_is_listed_with_the_reason() {
     run(async {
-        let mut world = World::new().await;
+        let mut world = World::new(Kept::AsItIs).await;
         accepted(world.host().submit(deploy(POOL, "one")).await);
         for key in ["a", "b", "c"] {
             accepted(world.host().submit(create(key, "east")).await);
@@ -108,7 +108,7 @@ fn what_cannot_move_to_the_active_revision_is_listed_with_the_reason() {
 #[test]
 fn a_revision_of_a_failed_commit_is_forgotten() {
     run(async {
-        let mut world = World::new().await;
+        let mut world = World::new(Kept::AsItIs).await;
         accepted(world.host().submit(deploy(POOL, "one")).await);
         accepted(world.host().submit(create("a", "east")).await);
         world.play("fail-next unavailable").await;
@@ -129,7 +129,7 @@ async fn dies(_: Arc<Core>) {
 #[test]
 fn a_background_task_that_keeps_dying_is_told_and_begun_again() {
     run(async {
-        let world = World::new().await;
+        let world = World::new(Kept::AsItIs).await;
         let host = world.host();
         let task = supervise(host.core(), "dies", dies);
         let health = || task.health(world.clock.monotonic());
@@ -150,7 +150,7 @@ fn a_background_task_that_keeps_dying_is_told_and_begun_again() {
 #[test]
 fn nobody_writes_once_the_host_stops() {
     run(async {
-        let world = World::new().await;
+        let world = World::new(Kept::AsItIs).await;
         let host = world.host();
         accepted(host.submit(deploy(POOL, "one")).await);
         accepted(host.stop(Duration::ZERO).await);

@@ -2,12 +2,15 @@
 
 use super::say::Words;
 use crate::{Attempt, Coordinator, Ended, Executor, Filter, Options, Settled, SubmitError, Watch};
+use interlock_conformance::Hostile;
 use interlock_kernel::command::{Change, Command, Create, Deploy, OnExisting, Verb};
 use interlock_kernel::doc::{Digest, Doc};
 use interlock_kernel::ids::{EntityId, EventId, Name, Principal};
 use interlock_kernel::record::{Answer, Expect, Failure, Key};
 use interlock_kernel::view::Event;
-use interlock_store::{Abort, Fault, Lane, ManualClock, Mem, MemImage, StoreError, TransactError, Txn, transact};
+use interlock_store::{
+    Abort, Fault, Lane, ManualClock, Mem, MemImage, Store, StoreError, TransactError, Txn, transact,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::str::FromStr;
@@ -20,7 +23,26 @@ pub(super) const POOL: &str = include_str!("pool.toml");
 /// Enough for every background task to come to rest on one thread.
 const YIELDS: usize = 256;
 
+/// How a world keeps what is stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kept {
+    /// In memory.
+    AsItIs,
+    /// The same, and everything that the contract of a store allows happens.
+    Hostile,
+}
+
+impl Kept {
+    fn store(self, mem: &Mem) -> Arc<dyn Store> {
+        match self {
+            Self::AsItIs => Arc::new(mem.clone()),
+            Self::Hostile => Arc::new(Hostile::over(Arc::new(mem.clone()))),
+        }
+    }
+}
+
 pub(super) struct World {
+    kept: Kept,
     pub(super) clock: ManualClock,
     image: MemImage,
     pub(super) mem: Mem,
@@ -149,11 +171,12 @@ fn json(text: &str) -> Doc {
 }
 
 impl World {
-    pub(super) async fn new() -> Self {
+    pub(super) async fn new(kept: Kept) -> Self {
         let clock = ManualClock::new();
         let image = MemImage::new();
         let mem = open(&image, &clock);
         let mut world = Self {
+            kept,
             clock,
             image,
             mem,
@@ -176,7 +199,7 @@ impl World {
 
     async fn boot(&mut self) {
         let options = Options { executions_max: self.slots, reconcile: true, secret: None };
-        match Coordinator::open(Arc::new(self.mem.clone()), Arc::new(self.hands.clone()), options).await {
+        match Coordinator::open(self.kept.store(&self.mem), Arc::new(self.hands.clone()), options).await {
             Ok(host) => self.host = Some(Arc::new(host)),
             Err(error) => panic!("{error}: {:?}", std::error::Error::source(&error).map(ToString::to_string)),
         }

@@ -52,23 +52,24 @@ pub(crate) fn jobs_of_one_batch_see_each_other_in_order<E: Engine>() {
     let mut engine = E::new();
     let store = engine.open().unwrap();
     let (settled, fates) = mpsc::channel();
-    let jobs = (0..50_u64).map(|n| {
-        Probe::boxed(0, &settled, move |txn| {
+    let jobs = (0..50_usize).map(|n| {
+        Probe::boxed(n, &settled, move |txn| {
             let count = number(txn, b"count")?;
-            assert_eq!(count, n, "submitted in order, run in order");
+            assert_eq!(count, n as u64, "submitted in order, run in order");
             txn.put(b"count", text(&(count + 1).to_string()))
         })
     });
     engine.submit_together(&*store, jobs.collect());
-    let seqs: Vec<_> = fates
-        .iter()
-        .take(50)
+    let mut told: Vec<_> = fates.iter().take(50).collect();
+    told.sort_by_key(|(n, _)| *n);
+    let seqs: Vec<_> = told
+        .into_iter()
         .map(|(_, fate)| match fate {
             Fate::Committed(seq) => seq,
             other => panic!("expected a commit, got {other:?}"),
         })
         .collect();
-    assert!(seqs.is_sorted_by(|earlier, later| earlier < later));
+    assert!(seqs.is_sorted_by(|earlier, later| earlier < later), "submitted in order, numbered in order");
     assert_eq!(value(&*store, "count").unwrap().as_deref(), Some("50"));
 }
 

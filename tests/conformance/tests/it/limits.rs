@@ -172,6 +172,7 @@ pub(crate) fn reserved_keys_are_refused<E: Engine>() {
         let (from_all, to_all) = (span, std::sync::Arc::new(std::sync::Mutex::new(Vec::new())));
         let seen = to_all.clone();
         let walk = query(&*store, move |at| {
+            seen.lock().unwrap().clear();
             at.scan(from_all.clone(), 10, &mut |key, _| {
                 seen.lock().unwrap().push(key.to_vec());
                 ControlFlow::Continue(())

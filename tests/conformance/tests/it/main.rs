@@ -18,6 +18,7 @@ mod time;
 mod crash;
 mod directory;
 mod group_commit;
+mod hostile;
 mod io_errors;
 
 macro_rules! every_clause_on {
@@ -84,3 +85,5 @@ macro_rules! clauses {
 
 every_clause_on!(mem, interlock_conformance::MemEngine);
 every_clause_on!(redb, interlock_conformance::RedbEngine);
+every_clause_on!(hostile_mem, interlock_conformance::HostileEngine<interlock_conformance::MemEngine>);
+every_clause_on!(hostile_redb, interlock_conformance::HostileEngine<interlock_conformance::RedbEngine>);
