@@ -92,14 +92,14 @@ impl Courier {
     /// [`SendError`]: why there is no answer, and whether the target may have seen the request.
     pub async fn send(&self, outbound: &Outbound) -> Result<Answer, SendError> {
         let tried = self.tried(outbound).await;
-        let (method, url) = (outbound.method.as_str(), outbound.url.origin());
+        let (effect, method, url) = (&outbound.target, outbound.method.as_str(), outbound.url.origin());
         // No path, query, header or body: each may hold what nobody should read in a log.
         match &tried {
             Ok(answer) => {
-                tracing::info!(effect = outbound.target, method, url, status = answer.status, "effect answered");
+                tracing::info!(effect, method, url, status = answer.status, "effect answered");
             }
             Err(error) => {
-                tracing::warn!(effect = outbound.target, method, url, sent = ?error.sent(), %error, "effect not answered");
+                tracing::warn!(effect, method, url, sent = ?error.sent(), %error, "effect not answered");
             }
         }
         tried

@@ -38,6 +38,16 @@ impl std::error::Error for BadRoots {}
 
 /// How TLS is spoken, by the operator's configuration. Reads the file with the roots.
 pub(crate) fn config(allowed: &Allowed) -> Result<Arc<ClientConfig>, BadRoots> {
+    let roots = roots(allowed)?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| BadRoots { file: PathBuf::new(), got: error.to_string() })?;
+    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn roots(allowed: &Allowed) -> Result<RootCertStore, BadRoots> {
     let mut roots = RootCertStore::empty();
     if allowed.public_roots {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
@@ -45,12 +55,7 @@ pub(crate) fn config(allowed: &Allowed) -> Result<Arc<ClientConfig>, BadRoots> {
     if let Some(file) = &allowed.roots {
         add(&mut roots, file).map_err(|got| BadRoots { file: file.clone(), got })?;
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| BadRoots { file: PathBuf::new(), got: error.to_string() })?;
-    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+    Ok(roots)
 }
 
 fn add(roots: &mut RootCertStore, file: &Path) -> Result<(), String> {
@@ -92,5 +97,26 @@ pub(crate) async fn handshake(
             let tls = error.get_ref().is_some_and(|source| source.is::<rustls::Error>());
             Err(broken(if tls { Fault::Tls } else { Fault::Reset }, format!("{error} from {}", url.origin())))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_authorities_are_trusted_unless_the_operator_says_otherwise() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("ours.pem");
+        let ours = rcgen::generate_simple_self_signed(["a.example".to_owned()])?;
+        std::fs::write(&file, ours.cert.pem())?;
+        let public = webpki_roots::TLS_SERVER_ROOTS.len();
+        for (file, public_roots, trusted) in
+            [(None, true, public), (Some(&file), true, public + 1), (Some(&file), false, 1), (None, false, 0)]
+        {
+            let allowed = Allowed { roots: file.cloned(), public_roots, ..Allowed::default() };
+            assert_eq!(roots(&allowed)?.len(), trusted, "{file:?} {public_roots}");
+        }
+        Ok(())
     }
 }

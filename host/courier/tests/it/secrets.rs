@@ -14,7 +14,8 @@ fn bearer() -> SecretUse {
 
 fn configuration(port: u16, file: &Path, also: &str) -> anyhow::Result<Allowed> {
     allowed(&format!(
-        "[effects]\nnetworks = [\"127.0.0.0/8\"]\nsecrets.key.file = {file:?}\nsecrets.other.env = \"INTERLOCK_NO_SUCH_VARIABLE\"\n\
+        "[effects]\nnetworks = [\"127.0.0.0/8\"]\nsecrets.key.file = {file:?}\n\
+         secrets.other.env = \"INTERLOCK_NO_SUCH_VARIABLE\"\n\
          [[effects.allow]]\nurl = \"http://127.0.0.1:{port}/*\"\nmethods = [\"GET\"]\n{also}"
     ))
 }

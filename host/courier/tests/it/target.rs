@@ -200,7 +200,8 @@ pub(crate) fn allowed(text: &str) -> anyhow::Result<Allowed> {
 /// Everything on one origin, and loopback with it.
 pub(crate) fn all_of(origin: &str) -> anyhow::Result<Allowed> {
     allowed(&format!(
-        "[effects]\nnetworks = [\"127.0.0.0/8\"]\n[[effects.allow]]\nurl = \"{origin}/*\"\nmethods = [\"GET\", \"HEAD\", \"POST\"]"
+        "[effects]\nnetworks = [\"127.0.0.0/8\"]\n\
+         [[effects.allow]]\nurl = \"{origin}/*\"\nmethods = [\"GET\", \"HEAD\", \"POST\"]"
     ))
 }
 
