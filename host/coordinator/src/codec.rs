@@ -8,17 +8,20 @@
 //!                   8 <!inc> <!n>      history, newest first: it lands beside the head
 //!                   9 <event id>       dedup; survives delete
 //! K                                    the store's secret
+//! L <lease> 0                          lease
+//!           8 <!n>                     what became of it, newest first
 //! M <machine>                          machine
 //! N <session u64>                      sessions
 //! R <machine> <number u64>             revisions
 //! S <session u64> <entity>             open attempts by session: orphans without a scan
 //! T <due i64> <entity> <timer>         timers
 //! X <due u64> <seq u64> <n u32>        expiry: appended, popped from the left
+//! Y <due u64> <lease>                  the earliest thing that store time will cause to a lease
 //! ```
 //! Numbers are big-endian and fixed; texts are escaped (`00` becomes `00 FF`) and end with `00 01`, so
 //! that no text is a prefix of another and order is that of the texts.
 
-use interlock_kernel::ids::{EntityId, EventId, MachineName, Name};
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, Name};
 use interlock_kernel::record::{Key, Part};
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::view::Span;
@@ -28,12 +31,14 @@ use std::str::FromStr;
 const DUE: u8 = b'D';
 const ENTITY: u8 = b'E';
 const SECRET: u8 = b'K';
+const LEASE: u8 = b'L';
 const MACHINE: u8 = b'M';
 const SESSION: u8 = b'N';
 const REVISION: u8 = b'R';
 const OPEN: u8 = b'S';
 const TIMER: u8 = b'T';
 const EXPIRY: u8 = b'X';
+const LAPSE: u8 = b'Y';
 
 const HEAD: u8 = 0;
 const INBOX: u8 = 7;
@@ -78,6 +83,9 @@ pub(crate) fn encode(key: &Key) -> Vec<u8> {
             &mut out
         }
         Key::Secret => out.family(SECRET),
+        Key::Lease(lease) => out.family(LEASE).text(lease.as_str()).byte(HEAD),
+        Key::LeaseEntry(lease, number) => out.family(LEASE).text(lease.as_str()).byte(HISTORY).number(!*number),
+        Key::Lapse(due, lease) => out.family(LAPSE).number(due.0).text(lease.as_str()),
     };
     out.0
 }
@@ -113,6 +121,15 @@ pub fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
         SESSION => Key::Session(SessionId::stored(rest.number()?)),
         EXPIRY => Key::Expiry(StoreTime(rest.number()?), rest.number()?, u32::from_be_bytes(rest.fixed()?)),
         SECRET => Key::Secret,
+        LEASE => {
+            let lease = rest.name::<LeaseName>()?;
+            match rest.byte()? {
+                HEAD => Key::Lease(lease),
+                HISTORY => Key::LeaseEntry(lease, !rest.number()?),
+                _ => return Err(rest.bad("a record of a lease")),
+            }
+        }
+        LAPSE => Key::Lapse(StoreTime(rest.number()?), rest.name::<LeaseName>()?),
         _ => return Err(rest.bad("a known family")),
     };
     if rest.rest.is_empty() { Ok(key) } else { Err(rest.bad("nothing behind it")) }
@@ -164,6 +181,35 @@ pub(crate) fn timers() -> (Vec<u8>, Vec<u8>) {
 /// All open attempts, by session.
 pub(crate) fn open() -> (Vec<u8>, Vec<u8>) {
     family(OPEN)
+}
+
+/// All index entries of leases.
+pub(crate) fn lapses() -> (Vec<u8>, Vec<u8>) {
+    family(LAPSE)
+}
+
+/// All records of leases whose names are not before this beginning, nor behind all that have it.
+pub(crate) fn leases(beginning: &str) -> (Vec<u8>, Vec<u8>) {
+    let mut from = Writer(Vec::new());
+    from.family(LEASE).text(beginning);
+    from.0.truncate(from.0.len().saturating_sub(2)); // without the end of the text
+    behind(from.0)
+}
+
+/// Behind the last record of a lease: where the next one begins.
+pub(crate) fn behind_lease(lease: &LeaseName) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.family(LEASE).text(lease.as_str()).byte(BEHIND);
+    out.0
+}
+
+/// What became of a lease, newest first, from an entry downwards.
+pub(crate) fn lease_entries(lease: &LeaseName, newest: u64) -> (Vec<u8>, Vec<u8>) {
+    let mut prefix = Writer(Vec::new());
+    prefix.family(LEASE).text(lease.as_str()).byte(HISTORY);
+    let (mut from, to) = behind(prefix.0);
+    from.extend_from_slice(&(!newest).to_be_bytes());
+    (from, to)
 }
 
 /// All machines.

@@ -6,13 +6,14 @@ use crate::counters::Stats;
 use crate::dispatch::AttemptView;
 use crate::error::SubmitError;
 use crate::executor::Executor;
+use crate::leases::{self, LeaseView};
 use crate::supervise::{Task, TaskHealth, supervise};
 use crate::views::{self, Behind, EntityView, History, Listing, MachineView, Page};
 use crate::wait::{self, Settled};
 use crate::watch::{Filter, Watch};
 use crate::{deadline, read, reconcile, recover, scheduler};
-use interlock_kernel::command::{Command, Outcome, Verb};
-use interlock_kernel::ids::{EntityId, EventId, MachineName, Principal};
+use interlock_kernel::command::{Acquire, Command, Outcome, Verb};
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, Principal};
 use interlock_kernel::machine::Revision;
 use interlock_kernel::record::{Answer, Dedup, Key, Record};
 use interlock_kernel::view::View;
@@ -224,6 +225,36 @@ impl Coordinator {
         limit: usize,
     ) -> Result<(Vec<Behind>, Option<EntityId>), StoreError> {
         views::behind(&self.core, machine.clone(), after, limit).await
+    }
+
+    /// Takes a lease for a client, standing in line as long as it says: first come first served. Dropping
+    /// the future gives up its place, or what was granted meanwhile.
+    ///
+    /// # Errors
+    /// [`SubmitError::Rejected`] with `busy` or `limit`; what the store cannot do.
+    pub async fn acquire(&self, by: Principal, ask: Acquire) -> Result<Outcome, SubmitError> {
+        leases::acquire(&self.core, by, ask).await
+    }
+
+    /// A lease with what became of it; none if nobody has it, wants it, or has asked about it lately.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn lease(&self, name: &LeaseName) -> Result<Option<LeaseView>, StoreError> {
+        leases::lease(&self.core, name.clone()).await
+    }
+
+    /// A page of leases whose names begin so, in order, and where the list goes on.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn leases(
+        &self,
+        beginning: &str,
+        after: Option<LeaseName>,
+        limit: usize,
+    ) -> Result<(Vec<LeaseView>, Option<LeaseName>), StoreError> {
+        leases::leases(&self.core, beginning.to_owned(), after, limit).await
     }
 
     /// History entries as they are committed, behind a position, or from now on.

@@ -9,7 +9,7 @@ use crate::txn::Revisions;
 use crate::wait::Waiters;
 use interlock_kernel::SessionId;
 use interlock_kernel::command::{Command, Verb};
-use interlock_kernel::ids::Principal;
+use interlock_kernel::ids::{EntityId, LeaseName, Principal};
 use interlock_kernel::record::Failure;
 use interlock_kernel::time::Session;
 use interlock_kernel::view::Wake;
@@ -37,7 +37,8 @@ pub(crate) struct Core {
     secret: OnceLock<[u8; 32]>,
     dispatch: Dispatch,
     alarms: Alarms,
-    waiters: Waiters,
+    waiters: Waiters<EntityId>,
+    lines: Waiters<LeaseName>,
     counters: Counters,
     refusing: AtomicBool,
     pausing: AtomicUsize,
@@ -57,6 +58,7 @@ impl Core {
             dispatch: Dispatch::new(slots),
             alarms: Alarms::default(),
             waiters: Waiters::default(),
+            lines: Waiters::default(),
             counters: Counters::default(),
             refusing: AtomicBool::new(false),
             pausing: AtomicUsize::new(0),
@@ -92,8 +94,13 @@ impl Core {
         &self.alarms
     }
 
-    pub(crate) fn waiters(&self) -> &Waiters {
+    pub(crate) fn waiters(&self) -> &Waiters<EntityId> {
         &self.waiters
+    }
+
+    /// Clients that stand in line for a lease.
+    pub(crate) fn lines(&self) -> &Waiters<LeaseName> {
+        &self.lines
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -177,6 +184,8 @@ impl Core {
                 Wake::Timer(at) => self.alarms.timer(at),
                 Wake::Fence { entity: _, token, why } => self.dispatch.fence(token.get(), why),
                 Wake::Settled(entity) => self.waiters.wake(&entity),
+                Wake::Lapse(at) => self.alarms.due(at),
+                Wake::Granted(lease) => self.lines.wake(&lease),
             }
         }
     }
@@ -187,6 +196,7 @@ impl Core {
         self.dispatch.mark_overflow();
         self.alarms.look_again();
         self.waiters.wake_all();
+        self.lines.wake_all();
     }
 
     /// Tells the kernel, once, that an attempt ended without a transition. False if it is not for this

@@ -1,5 +1,6 @@
 //! What happened since the boot, in numbers.
 
+use interlock_kernel::record::LeaseWhat;
 use interlock_kernel::rejection::Code;
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,6 +44,7 @@ pub(crate) struct Counters {
     pub(crate) clock_jumps: Counter,
     pub(crate) resyncs: Counter,
     pub(crate) panics: Counter,
+    pub(crate) leases: [Counter; LeaseWhat::ALL.len()],
 }
 
 impl Default for Counters {
@@ -70,6 +72,7 @@ impl Default for Counters {
             clock_jumps: Counter::default(),
             resyncs: Counter::default(),
             panics: Counter::default(),
+            leases: array::from_fn(|_| Counter::default()),
         }
     }
 }
@@ -78,6 +81,16 @@ impl Counters {
     pub(crate) fn refuse(&self, code: Code) {
         if let Some(at) = Code::ALL.iter().position(|known| *known == code)
             && let Some(counter) = self.refused.get(at)
+        {
+            counter.add(1);
+        }
+    }
+}
+
+impl Counters {
+    pub(crate) fn lease(&self, what: LeaseWhat) {
+        if let Some(at) = LeaseWhat::ALL.iter().position(|known| *known == what)
+            && let Some(counter) = self.leases.get(at)
         {
             counter.add(1);
         }
@@ -131,6 +144,8 @@ pub struct Stats {
     pub resyncs: u64,
     /// Panics of background tasks and of the executor.
     pub panics: u64,
+    /// What became of leases, each kind once.
+    pub leases: Vec<(LeaseWhat, u64)>,
     /// Attempts waiting for a slot now.
     pub waiting: usize,
     /// Attempts running now.
@@ -170,6 +185,7 @@ impl Stats {
             clock_jumps: counters.clock_jumps.get(),
             resyncs: counters.resyncs.get(),
             panics: counters.panics.get(),
+            leases: LeaseWhat::ALL.into_iter().zip(counters.leases.iter().map(Counter::get)).collect(),
             waiting,
             running,
             slots,

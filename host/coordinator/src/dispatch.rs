@@ -8,7 +8,8 @@ use crate::executor::Attempt;
 use crate::gate::{Closed, Gate};
 use crate::read;
 use interlock_kernel::Version;
-use interlock_kernel::ids::EntityId;
+use interlock_kernel::command::{Command, Verb};
+use interlock_kernel::ids::{EntityId, Principal};
 use interlock_kernel::time::WallTime;
 use interlock_kernel::view::{Claim, Start};
 use interlock_store::{Stamp, Store};
@@ -154,6 +155,11 @@ impl Running {
 
     pub(crate) fn saved(&self, version: Version, store_ms: u64) {
         *self.lock() = (version, version);
+        self.idle_until.store(store_ms.saturating_add(self.start.idle_ms), Ordering::Release);
+    }
+
+    /// A request was done that makes no version.
+    pub(crate) fn progressed(&self, store_ms: u64) {
         self.idle_until.store(store_ms.saturating_add(self.start.idle_ms), Ordering::Release);
     }
 
@@ -508,7 +514,13 @@ impl Core {
         }
     }
 
+    /// Hands an attempt out, unless too little of its leases is left: nobody may act on a lease that somebody else
+    /// may have before the first renewal.
     fn launch(self: &Arc<Self>, run: Arc<Running>) {
+        if run.start.renew_by.is_some_and(|by| by.0 <= self.store().now().store_ms) {
+            self.renew_first(&run);
+            return;
+        }
         let dispatch = self.dispatch();
         let (_, running) = dispatch.load();
         self.store().expect_company(running);
@@ -524,6 +536,21 @@ impl Core {
             self.counters().panics.add(1);
             tracing::error!("the executor panicked as it was handed an attempt");
         }
+    }
+}
+
+impl Core {
+    /// Renews an attempt's leases; that hands it out, or ends it.
+    fn renew_first(self: &Arc<Self>, run: &Arc<Running>) {
+        let claim = run.claim();
+        let token = claim.token.get();
+        self.dispatch().ending(token);
+        self.release(run);
+        let core = self.clone();
+        self.runtime().spawn(async move {
+            core.insist(Command { by: Principal::host(), verb: Verb::Renew(claim) }).await;
+            core.dispatch().ended(token);
+        });
     }
 }
 

@@ -10,12 +10,12 @@ use crate::error::SubmitError;
 use crate::gate::Gate;
 use crate::probe::{Call, Probe, Reply};
 use crate::read;
-use interlock_kernel::command::{Change, Command, Outcome, Verb};
+use interlock_kernel::command::{Change, Command, LeaseAsk, Outcome, Verb};
 use interlock_kernel::ids::{Name, Principal};
-use interlock_kernel::record::Failure;
+use interlock_kernel::record::{Failure, Key, Record};
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::time::{StoreTime, WallTime};
-use interlock_kernel::view::{Documents, Start};
+use interlock_kernel::view::{Documents, LeaseClaim, Start, View};
 use interlock_kernel::{FencingToken, Version};
 use interlock_store::StoreError;
 use std::fmt;
@@ -43,6 +43,17 @@ pub enum Ended {
     Returned,
     /// The step failed, or did not come to its end: `trap`, `out-of-memory`, the step's own code.
     Failed(Failure),
+}
+
+/// A lease that an attempt's execution holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldLease {
+    /// The right to it.
+    pub claim: LeaseClaim,
+    /// It is over then, unless it is renewed.
+    pub until: StoreTime,
+    /// What was granted last, in ms from that commit.
+    pub ttl_ms: u64,
 }
 
 /// The entity as an attempt reads it again.
@@ -212,6 +223,74 @@ impl Attempt {
             Err(error) => self.after(Some(Call::StillHolds), Reply::Refused(&error.clone().into())),
         }
         holds
+    }
+
+    /// Takes, renews or gives back a lease; what is done is progress. None if the lease is given back.
+    ///
+    /// # Errors
+    /// [`SubmitError::Rejected`] with `fenced`, `spent`, `not_found`, `busy` or `limit`; what the store cannot do: whether
+    /// a renewal was made is then not known, and nobody may act as if it was.
+    pub async fn lease(&self, ask: LeaseAsk) -> Result<Option<HeldLease>, SubmitError> {
+        self.before(|| Call::Lease(&ask)).await;
+        let done = self.ask_lease(ask.clone()).await;
+        let reply = match &done {
+            Ok(Some(held)) => Reply::Leased(&held.claim, held.ttl_ms),
+            Ok(None) => Reply::Released,
+            Err(refused) => Reply::Refused(refused),
+        };
+        self.after(Some(Call::Lease(&ask)), reply);
+        done
+    }
+
+    async fn ask_lease(&self, ask: LeaseAsk) -> Result<Option<HeldLease>, SubmitError> {
+        if self.run.is_written() {
+            let subject = &self.start().claim.execution.entity;
+            return Err(Rejection::new(Code::Spent, subject, "one transition per attempt", "another call").into());
+        }
+        let by = Principal::execution(&self.start().claim.execution);
+        let done = {
+            let _asking = self.run.asks(self.core.store());
+            let verb = Verb::Lease(self.run.claim(), ask);
+            self.core.submit_as(Command { by, verb }, Some(self.run.clone())).await?
+        };
+        self.run.progressed(self.core.store().now().store_ms);
+        match done {
+            Outcome::Leased { claim, ttl_ms, until, new: _ } => Ok(Some(HeldLease { claim, until, ttl_ms })),
+            Outcome::Released => Ok(None),
+            other => {
+                let expected = "a request for a lease to answer whether it is held".to_owned();
+                Err(StoreError::Corrupt { expected, got: format!("{other:?}") }.into())
+            }
+        }
+    }
+
+    /// Whether a lease is still held under a grant: the answer of one moment. Send its token along.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn still_holds_lease(&self, claim: &LeaseClaim) -> Result<bool, StoreError> {
+        self.before(|| Call::StillHoldsLease(claim)).await;
+        let (name, token) = (claim.lease.clone(), claim.token);
+        let holds = read::look(&self.core, move |view, stamp| {
+            let now = StoreTime(stamp.store_ms);
+            Ok(match view.get(&Key::Lease(name.clone()))? {
+                Some(Record::Lease(lease)) => lease.held(now).is_some_and(|holder| holder.token == token),
+                _ => false,
+            })
+        })
+        .await;
+        let call = Some(Call::StillHoldsLease(claim));
+        match &holds {
+            Ok(holds) => self.after(call, Reply::Holds(*holds)),
+            Err(error) => self.after(call, Reply::Refused(&error.clone().into())),
+        }
+        holds
+    }
+
+    /// Milliseconds of store time left of a lease, as it was last granted.
+    #[must_use]
+    pub fn lease_left_ms(&self, held: &HeldLease) -> u64 {
+        held.until.since(StoreTime(self.core.store().now().store_ms))
     }
 
     /// Ends the attempt and gives its slot back.

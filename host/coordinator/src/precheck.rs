@@ -49,6 +49,16 @@ impl Core {
             | Verb::Recover(_)
             | Verb::Continue(_)
             | Verb::Sweep
+            | Verb::Acquire(_)
+            | Verb::Extend { .. }
+            | Verb::Release { .. }
+            | Verb::Withdraw { .. }
+            | Verb::Lease(..)
+            | Verb::Renew(_)
+            | Verb::Lapse(_)
+            | Verb::Lose(..)
+            | Verb::Turn(..)
+            | Verb::Unlock { .. }
             | Verb::Audit { .. } => {}
         }
     }

@@ -7,8 +7,9 @@
 use crate::error::SubmitError;
 use crate::executor::{Attempt, Ended, Snapshot};
 use interlock_kernel::Version;
-use interlock_kernel::command::Change;
+use interlock_kernel::command::{Change, LeaseAsk};
 use interlock_kernel::ids::Name;
+use interlock_kernel::view::LeaseClaim;
 use interlock_store::BoxFuture;
 
 /// What an attempt asks its host for. What it only reads from its snapshot is no call.
@@ -24,6 +25,10 @@ pub enum Call<'a> {
     LookAgain,
     /// Whether it is still the open one.
     StillHolds,
+    /// Something about a lease.
+    Lease(&'a LeaseAsk),
+    /// Whether a lease is still held under this grant.
+    StillHoldsLease(&'a LeaseClaim),
 }
 
 /// What a call was answered.
@@ -35,6 +40,10 @@ pub enum Reply<'a> {
     Read(&'a Snapshot),
     /// Whether it still holds.
     Holds(bool),
+    /// A lease is held under this grant, for so many ms from the commit.
+    Leased(&'a LeaseClaim, u64),
+    /// A lease is given back.
+    Released,
     /// Refused, or the store could not say.
     Refused(&'a SubmitError),
 }

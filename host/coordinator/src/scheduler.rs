@@ -41,6 +41,15 @@ struct Agenda<T> {
     next: Option<T>,
 }
 
+impl<T: Ord> Agenda<T> {
+    /// Both, and the earlier of what comes next.
+    fn and(mut self, other: Self) -> Self {
+        self.due.extend(other.due);
+        self.next = [self.next, other.next].into_iter().flatten().min();
+        self
+    }
+}
+
 /// Entries that outlived their command: something for the reconciler, not for a busy loop.
 #[derive(Default)]
 struct Stuck {
@@ -73,12 +82,16 @@ pub(crate) async fn due(core: Arc<Core>) {
     loop {
         core.alarms().arm_due();
         let now = core.store().now().store_ms;
-        let agenda = agenda(&core, codec::due(), stuck.left.len(), move |key| match key {
-            Key::Due(due, _) if due.0 <= now => Ok(()),
-            Key::Due(due, _) => Err(Some(due.0)),
+        let judge = move |key: &Key| match key {
+            Key::Due(due, _) | Key::Lapse(due, _) if due.0 <= now => Ok(()),
+            Key::Due(due, _) | Key::Lapse(due, _) => Err(Some(due.0)),
             _ => Err(None),
-        });
-        let Some(agenda) = or_pause(&core, agenda.await).await else { continue };
+        };
+        let entities = agenda(&core, codec::due(), stuck.left.len(), judge).await;
+        let leases = agenda(&core, codec::lapses(), stuck.left.len(), judge).await;
+        let Some(agenda) = or_pause(&core, entities.and_then(|entities| Ok(entities.and(leases?)))).await else {
+            continue;
+        };
         let due = stuck.sift(agenda.due, now);
         if !due.is_empty() {
             core.counters().due.add(due.len() as u64);
@@ -206,6 +219,7 @@ async fn agenda<T: Send + Copy + 'static>(
 async fn decide_all(core: &Arc<Core>, due: Vec<Key>) {
     let commands = due.into_iter().filter_map(|key| match key {
         Key::Due(_, entity) => Some(Verb::Due(entity)),
+        Key::Lapse(_, lease) => Some(Verb::Lapse(lease)),
         Key::Timer(due, entity, timer) => Some(Verb::Fire { entity, timer, due }),
         _ => None,
     });

@@ -11,18 +11,20 @@ use crate::error::SubmitError;
 use crate::txn::{self, Seen, TxnView};
 use interlock_kernel::command::{Command, Outcome, Verb};
 use interlock_kernel::decide;
-use interlock_kernel::ids::EntityId;
-use interlock_kernel::limits::INBOX_MAX;
-use interlock_kernel::record::{Entry, Key, Record, What};
+use interlock_kernel::ids::{EntityId, LeaseName};
+use interlock_kernel::limits::{INBOX_MAX, LEASES_MAX};
+use interlock_kernel::record::{Entry, Key, LeaseEntry, LeaseWhat, Record, What};
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::view::{Decision, Wake};
 use interlock_store::{Fate, Halt, Job, Lane, StoreError, Txn};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Decisions of one transaction: the command, every queued event, `desired-changed`, and one to find
-/// that nothing is left.
-const CHAIN_MAX: u32 = INBOX_MAX + 3;
+/// Decisions of one transaction for one entity: the command, every queued event, `desired-changed`, and one to
+/// find that nothing is left. A command that finds every lease of an execution lost to time decides for the
+/// former owners as well.
+const CHAIN_MAX: u32 = (INBOX_MAX + 3) * (LEASES_MAX as u32 + 1);
 
 /// What a caller is told to wait when the queue is full, in ms: about as long as the store needs to
 /// work off a full queue.
@@ -41,7 +43,16 @@ fn lane(verb: &Verb) -> Lane {
         | Verb::Due(_)
         | Verb::Fire { .. }
         | Verb::Kill { .. }
-        | Verb::Unpark(_) => Lane::Completion,
+        | Verb::Unpark(_)
+        | Verb::Unlock { .. }
+        | Verb::Extend { .. }
+        | Verb::Release { .. }
+        | Verb::Withdraw { .. }
+        | Verb::Lease(..)
+        | Verb::Renew(_)
+        | Verb::Lapse(_)
+        | Verb::Lose(..)
+        | Verb::Turn(..) => Lane::Completion,
         Verb::Deploy(_)
         | Verb::Rollback { .. }
         | Verb::Create(_)
@@ -49,6 +60,7 @@ fn lane(verb: &Verb) -> Lane {
         | Verb::Delete(_)
         | Verb::Deliver { .. }
         | Verb::Continue(_)
+        | Verb::Acquire(_)
         | Verb::Sweep
         | Verb::Audit { .. } => Lane::Admission,
     }
@@ -69,12 +81,22 @@ fn is_new_work(verb: &Verb) -> bool {
         | Verb::Due(_)
         | Verb::Fire { .. }
         | Verb::Sweep
+        | Verb::Acquire(_)
+        | Verb::Unlock { .. }
+        | Verb::Lapse(_)
+        | Verb::Renew(_)
         | Verb::Audit { .. } => true,
         Verb::OpenSession { .. }
         | Verb::CloseSession
         | Verb::Save(..)
         | Verb::Transition(..)
         | Verb::End(..)
+        | Verb::Extend { .. }
+        | Verb::Release { .. }
+        | Verb::Withdraw { .. }
+        | Verb::Lease(..)
+        | Verb::Lose(..)
+        | Verb::Turn(..)
         | Verb::Continue(_) => false,
     }
 }
@@ -100,6 +122,8 @@ struct Decided {
     mismatches: u64,
     /// What went wrong, to be told once it is durable.
     failures: Vec<(EntityId, Entry)>,
+    /// What became of leases, to be told with it.
+    leases: Vec<(LeaseName, LeaseEntry)>,
 }
 
 impl Core {
@@ -149,11 +173,12 @@ impl Submission {
             facts: 0,
             mismatches: 0,
             failures: Vec::new(),
+            leases: Vec::new(),
         };
-        let mut then = None;
+        let mut then = VecDeque::from([self.command.clone()]);
         for nth in 0..CHAIN_MAX {
-            let command = then.as_ref().unwrap_or(&self.command);
-            let decision = self.decide_one(txn, command, &mut decided.seen)?;
+            let Some(command) = then.pop_front() else { return Ok(decided) };
+            let decision = self.decide_one(txn, &command, &mut decided.seen)?;
             for (key, record) in &decision.writes {
                 write(txn, key, record.as_ref(), &mut decided)?;
             }
@@ -163,10 +188,10 @@ impl Submission {
             if nth == 0 {
                 decided.outcome = decision.outcome;
             }
-            then = decision.then;
-            if then.is_none() {
-                return Ok(decided);
-            }
+            then.extend(decision.then);
+        }
+        if then.is_empty() {
+            return Ok(decided);
         }
         Err(Halt::Failed(StoreError::Corrupt {
             expected: format!("a command to be followed by at most {CHAIN_MAX} decisions"),
@@ -194,6 +219,10 @@ fn write(txn: &mut dyn Txn, key: &Key, record: Option<&Record>, decided: &mut De
             decided.failures.push((entity.clone(), (**entry).clone()));
         }
         // The note is the entry's key: entity, incarnation and number, and where to read it.
+        txn.note(at.clone().into())?;
+    }
+    if let (Key::LeaseEntry(lease, _), Record::LeaseEntry(entry)) = (key, record) {
+        decided.leases.push((lease.clone(), (**entry).clone()));
         txn.note(at.into())?;
     }
     Ok(())
@@ -220,6 +249,9 @@ impl Job for Submission {
                 counters.mismatches.add(decided.mismatches);
                 for (entity, entry) in &decided.failures {
                     tell(counters, entity, entry);
+                }
+                for (lease, entry) in &decided.leases {
+                    tell_lease(counters, lease, entry);
                 }
                 core.revisions().learn(decided.seen);
                 if decided.outcome.is_ok() {
@@ -268,6 +300,21 @@ fn tell(counters: &Counters, entity: &EntityId, entry: &Entry) {
             tracing::warn!(%entity, %state, attempt, code, reason, "parked until an operator decides");
         }
         _no_failure => {}
+    }
+}
+
+/// Counts and logs what became of a lease.
+fn tell_lease(counters: &Counters, lease: &LeaseName, entry: &LeaseEntry) {
+    let LeaseEntry { what, owner, note, .. } = entry;
+    let token = entry.token.map(|token| token.get());
+    counters.lease(*what);
+    match what {
+        LeaseWhat::Expired | LeaseWhat::Fenced | LeaseWhat::Reconciled => {
+            tracing::warn!(%lease, %what, owner, token, note, "lease");
+        }
+        LeaseWhat::Acquired | LeaseWhat::Contended | LeaseWhat::Extended | LeaseWhat::Released => {
+            tracing::info!(%lease, %what, owner, token, note, "lease");
+        }
     }
 }
 

@@ -235,7 +235,14 @@ pub fn entity_of(key: Key) -> Option<EntityId> {
         | Key::Due(_, id)
         | Key::Timer(_, id, _)
         | Key::Open(_, id) => Some(id),
-        Key::Machine(_) | Key::Revision(..) | Key::Session(_) | Key::Expiry(..) | Key::Secret => None,
+        Key::Machine(_)
+        | Key::Revision(..)
+        | Key::Session(_)
+        | Key::Expiry(..)
+        | Key::Secret
+        | Key::Lease(_)
+        | Key::LeaseEntry(..)
+        | Key::Lapse(..) => None,
     }
 }
 

@@ -15,11 +15,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Who waits for which entity.
-#[derive(Default)]
-pub(crate) struct Waiters {
+/// Who waits for which entity, or lease.
+pub(crate) struct Waiters<K> {
     count: AtomicUsize,
-    waiting: Mutex<BTreeMap<EntityId, Waiter>>,
+    waiting: Mutex<BTreeMap<K, Waiter>>,
+}
+
+impl<K> Default for Waiters<K> {
+    fn default() -> Self {
+        Self { count: AtomicUsize::new(0), waiting: Mutex::default() }
+    }
 }
 
 #[derive(Default)]
@@ -28,9 +33,9 @@ struct Waiter {
     count: usize,
 }
 
-impl Waiters {
-    /// An execution of this entity ended or parked, or an answer turned.
-    pub(crate) fn wake(&self, entity: &EntityId) {
+impl<K: Ord + Clone> Waiters<K> {
+    /// What is waited for may have happened: an execution of this entity ended or parked, an answer turned.
+    pub(crate) fn wake(&self, entity: &K) {
         // Mostly nobody waits: one load.
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
@@ -46,7 +51,7 @@ impl Waiters {
         }
     }
 
-    fn join(&self, entity: &EntityId) -> Arc<Notify> {
+    pub(crate) fn join(&self, entity: &K) -> Arc<Notify> {
         self.count.fetch_add(1, Ordering::SeqCst);
         let mut waiting = self.lock();
         let waiter = waiting.entry(entity.clone()).or_default();
@@ -54,7 +59,7 @@ impl Waiters {
         waiter.notify.clone()
     }
 
-    fn leave(&self, entity: &EntityId) {
+    pub(crate) fn leave(&self, entity: &K) {
         let mut waiting = self.lock();
         if let Some(waiter) = waiting.get_mut(entity) {
             waiter.count -= 1;
@@ -65,7 +70,7 @@ impl Waiters {
         self.count.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<EntityId, Waiter>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<K, Waiter>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -221,7 +226,7 @@ fn last_move(
     let entries = view.scan(&Span::History(entity.clone(), incarnation, newest), limit)?;
     Ok(entries.into_iter().find_map(|(_, record)| match record {
         Record::Entry(entry) if entry.execution == Some(execution) && moves(&entry.what) => {
-            let failed = matches!(entry.what, What::FailurePath(_) | What::Killed(_));
+            let failed = matches!(entry.what, What::FailurePath(_) | What::Killed(_) | What::Unlocked(..));
             Some((!failed, entry.to, entry.version))
         }
         _ => None,
@@ -230,7 +235,12 @@ fn last_move(
 
 fn moves(what: &What) -> bool {
     match what {
-        What::Event(_) | What::Transition(_) | What::Timer(_) | What::FailurePath(_) | What::Killed(_) => true,
+        What::Event(_)
+        | What::Transition(_)
+        | What::Timer(_)
+        | What::FailurePath(_)
+        | What::Killed(_)
+        | What::Unlocked(..) => true,
         What::Created
         | What::Queued(_)
         | What::Refused(..)
@@ -242,6 +252,10 @@ fn moves(what: &What) -> bool {
         | What::Parked(..)
         | What::Unparked
         | What::Deleted
+        | What::Leased(_)
+        | What::Returned(_)
+        | What::LeaseLost(_)
+        | What::Awaits(_)
         | What::Fact(..) => false,
     }
 }

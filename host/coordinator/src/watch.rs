@@ -4,8 +4,9 @@ use crate::codec;
 use crate::core::Core;
 use crate::read::look;
 use crate::txn::TxnView;
-use interlock_kernel::ids::{EntityId, MachineName};
-use interlock_kernel::record::{Entry, Key, Record};
+use interlock_kernel::ids::{EntityId, LeaseName, MachineName};
+use interlock_kernel::record::{Entry, Key, LeaseEntry, Record};
+use interlock_kernel::view::{Stop, View};
 use interlock_store::{Change, Changes, ChangesError, Position, StoreError};
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,19 +22,38 @@ pub enum Filter {
     Machine(MachineName),
     /// One entity's.
     Entity(EntityId),
+    /// What becomes of one lease.
+    Lease(LeaseName),
 }
 
-/// A history entry as it was committed.
+/// An entry as it was committed.
 #[derive(Clone, Debug)]
 pub struct Watched {
     /// Where it is in the stream: watch from behind it by this.
     pub position: Position,
-    /// The entity.
-    pub entity: EntityId,
-    /// Its incarnation.
-    pub incarnation: u64,
-    /// The entry.
-    pub entry: Entry,
+    /// What it is an entry of.
+    pub of: Of,
+}
+
+/// What a watched entry is of.
+#[derive(Clone, Debug)]
+pub enum Of {
+    /// An entity's history.
+    Entity {
+        /// The entity.
+        entity: EntityId,
+        /// Its incarnation.
+        incarnation: u64,
+        /// The entry.
+        entry: Box<Entry>,
+    },
+    /// What became of a lease.
+    Lease {
+        /// The lease.
+        lease: LeaseName,
+        /// The entry.
+        entry: Box<LeaseEntry>,
+    },
 }
 
 /// Why a watch ends.
@@ -122,11 +142,15 @@ impl Watch {
                 .pending
                 .drain(..)
                 .zip(entries)
-                .filter_map(|((change, key), entry)| match (key, entry) {
-                    (Key::History(entity, incarnation, _), Some(entry)) => {
-                        Some(Watched { position: change.position, entity, incarnation: incarnation.get(), entry })
-                    }
-                    _ => None,
+                .filter_map(|((change, key), record)| {
+                    let of = match (key, record?) {
+                        (Key::History(entity, incarnation, _), Record::Entry(entry)) => {
+                            Of::Entity { entity, incarnation: incarnation.get(), entry }
+                        }
+                        (Key::LeaseEntry(lease, _), Record::LeaseEntry(entry)) => Of::Lease { lease, entry },
+                        _ => return None,
+                    };
+                    Some(Watched { position: change.position, of })
                 })
                 .collect();
             if !watched.is_empty() {
@@ -144,22 +168,16 @@ impl fmt::Debug for Watch {
 
 impl Filter {
     fn takes(&self, key: &Key) -> bool {
-        let Key::History(entity, ..) = key else { return false };
-        match self {
-            Self::All => true,
-            Self::Machine(machine) => entity.machine == *machine,
-            Self::Entity(wanted) => entity == wanted,
+        match (self, key) {
+            (Self::All, Key::History(..) | Key::LeaseEntry(..)) => true,
+            (Self::Machine(machine), Key::History(entity, ..)) => entity.machine == *machine,
+            (Self::Entity(wanted), Key::History(entity, ..)) => entity == wanted,
+            (Self::Lease(wanted), Key::LeaseEntry(lease, _)) => lease == wanted,
+            _ => false,
         }
     }
 }
 
-fn read_all(view: &TxnView<'_>, keys: &[Key]) -> Result<Vec<Option<Entry>>, interlock_kernel::view::Stop> {
-    keys.iter()
-        .map(|key| {
-            Ok(match interlock_kernel::view::View::get(view, key)? {
-                Some(Record::Entry(entry)) => Some(*entry),
-                _ => None,
-            })
-        })
-        .collect()
+fn read_all(view: &TxnView<'_>, keys: &[Key]) -> Result<Vec<Option<Record>>, Stop> {
+    keys.iter().map(|key| view.get(key)).collect()
 }

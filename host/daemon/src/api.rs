@@ -18,7 +18,7 @@ pub use entity::{
     WaitingFor,
 };
 pub use event::{AnswerKind, AnswerView, EventRequest, ExecutionOutcome, ExpectView, RejectionView};
-pub use history::{ChangedView, EntryView, FailureView, HistoryPage, WatchEntry};
+pub use history::{ChangedView, EntryView, FailureView, HistoryPage, LeaseEntryView, WatchEntry, WatchLease};
 pub use host::{Alive, BackgroundTask, ReadyView, StatsView, StoreCondition, StoreView};
 pub use machine::{
     DeployRequest, Deployed, Finding, HeldBack, MachineList, MachineSummary, MachineView, PowerView, RevisionView,

@@ -4,11 +4,12 @@
 
 use crate::api::{
     AnswerKind, AnswerView, ChangedView, ConditionView, Document, EntitySummary, EntityView, EntryView, FailureView,
-    HolderView, Kind, LastExecutionView, LockView, ParkView, RejectionView, RevisionView, TimerView, WaitingFor,
+    HolderView, Kind, LastExecutionView, LeaseEntryView, LockView, ParkView, RejectionView, RevisionView, TimerView,
+    WaitingFor,
 };
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::machine::{Machine, Revision, StateKind};
-use interlock_kernel::record::{Answer, Changed, Condition, Entry, Failure, Head, Lock, What};
+use interlock_kernel::record::{Answer, Changed, Condition, Entry, Failure, Head, LeaseEntry, Lock, What};
 use interlock_kernel::rejection::Rejection;
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::view::Documents;
@@ -242,6 +243,19 @@ pub(crate) fn revision(revision: &Revision) -> RevisionView {
     }
 }
 
+/// One thing that became of a lease.
+pub(crate) fn lease_entry(entry: &LeaseEntry) -> LeaseEntryView {
+    LeaseEntryView {
+        number: entry.number,
+        what: entry.what.to_string(),
+        owner: entry.owner.clone(),
+        token: entry.token.map(|token| token.get()),
+        note: entry.note.clone(),
+        by: entry.by.to_string(),
+        at: rfc3339(entry.wall),
+    }
+}
+
 /// One entry of an entity's history.
 pub(crate) fn entry(id: &EntityId, incarnation: u64, entry: &Entry) -> EntryView {
     let (kind, name) = kind_of(&entry.what);
@@ -296,6 +310,11 @@ fn kind_of(what: &What) -> (&'static str, Option<String>) {
         What::Unparked => ("unparked", None),
         What::Killed(_) => ("killed", None),
         What::Deleted => ("deleted", None),
+        What::Leased(lease) => ("leased", Some(lease.to_string())),
+        What::Returned(lease) => ("returned", Some(lease.to_string())),
+        What::LeaseLost(lease) => ("lease-lost", Some(lease.to_string())),
+        What::Awaits(lease) => ("awaits", Some(lease.to_string())),
+        What::Unlocked(..) => ("unlocked", None),
         What::Fact(..) => ("fact", None),
     }
 }

@@ -1,13 +1,13 @@
 //! Everything that writes is one of these, the host's own sweeps and the operator's verbs included.
 
 use crate::doc::{Digest, Doc};
-use crate::ids::{EntityId, MachineName, Name, Principal};
+use crate::ids::{EntityId, ExecutionId, GrantId, LeaseName, MachineName, Name, Principal};
 use crate::machine::Machine;
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
-use crate::record::{Answer, Condition, Failure, Key};
-use crate::time::WallTime;
+use crate::record::{Answer, Condition, Failure, Key, Terms};
+use crate::time::{StoreTime, WallTime};
 use crate::value::Mutation;
-use crate::view::{Claim, Event};
+use crate::view::{Claim, Event, LeaseClaim};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -95,6 +95,56 @@ pub enum Verb {
     Continue(EntityId),
     /// Remove what has expired, a bounded number at a time.
     Sweep,
+    /// A client asks for a lease.
+    Acquire(Box<Acquire>),
+    /// A client renews a lease.
+    Extend {
+        /// The lease.
+        lease: LeaseName,
+        /// What it is held under.
+        grant: GrantId,
+        /// The token the client was told.
+        token: u64,
+        /// Another time to live; none takes the one it was granted with.
+        ttl_ms: Option<u64>,
+    },
+    /// A client gives a lease back.
+    Release {
+        /// The lease.
+        lease: LeaseName,
+        /// What it is held under.
+        grant: GrantId,
+        /// The token the client was told.
+        token: u64,
+    },
+    /// A client that stood in line went away: out of the line, or what it got meanwhile is free again.
+    Withdraw {
+        /// The lease.
+        lease: LeaseName,
+        /// Whose place.
+        grant: GrantId,
+    },
+    /// What a step asks of a lease.
+    Lease(Claim, LeaseAsk),
+    /// Renew the leases of an attempt that is about to be handed out.
+    Renew(Claim),
+    /// Store time has come to what the index says of this lease.
+    Lapse(LeaseName),
+    /// An execution lost a lease.
+    Lose(ExecutionId, LeaseName),
+    /// It is the turn of an execution that stands in line for a lease.
+    Turn(ExecutionId, LeaseName),
+    /// End an execution, into a rest or failed final state.
+    Unlock {
+        /// The entity.
+        entity: EntityId,
+        /// The state to enter.
+        to: Name,
+        /// Although something would wake it.
+        force: bool,
+        /// For the record.
+        reason: String,
+    },
     /// Compare an entity with the index entries found for it, and repair.
     Audit {
         /// The entity.
@@ -104,6 +154,32 @@ pub enum Verb {
         /// An attempt of this session that this host does not run, by its token.
         abandoned: Option<FencingToken>,
     },
+}
+
+/// See [`Verb::Acquire`].
+#[derive(Clone, Debug)]
+pub struct Acquire {
+    /// The lease.
+    pub lease: LeaseName,
+    /// What it will be held under.
+    pub grant: GrantId,
+    /// What people are shown as its owner.
+    pub label: String,
+    /// On what terms.
+    pub terms: Terms,
+    /// Stands in line for this long if it has to; none only tries.
+    pub wait_ms: Option<u64>,
+}
+
+/// See [`Verb::Lease`].
+#[derive(Clone, Debug)]
+pub enum LeaseAsk {
+    /// Take it, or renew it if the execution has it.
+    Acquire(LeaseName, Option<u64>),
+    /// Renew it.
+    Extend(LeaseClaim, Option<u64>),
+    /// Give it back.
+    Release(LeaseClaim),
 }
 
 /// See [`Verb::Deploy`].
@@ -252,4 +328,22 @@ pub enum Outcome {
     },
     /// What the audit mended, in words.
     Repaired(Vec<String>),
+    /// A lease is held.
+    Leased {
+        /// The right to it.
+        claim: LeaseClaim,
+        /// Whether this command granted it; it was renewed otherwise.
+        new: bool,
+        /// What was granted, in ms from the commit.
+        ttl_ms: u64,
+        /// It is over then, unless it is renewed.
+        until: StoreTime,
+    },
+    /// A client stands in line for a lease.
+    InLine {
+        /// How many are before it.
+        before: usize,
+    },
+    /// A lease is free again.
+    Released,
 }

@@ -110,6 +110,15 @@ name! {
     EventId, "event id", |text| printable(text, EVENT_ID_BYTES_MAX, &[])
 }
 
+name! {
+    /// A lease's name: 1 to 200 bytes without `*`, which stands for many names where leases are granted.
+    LeaseName, "lease name", |text| printable(text, KEY_BYTES_MAX, &['*'])
+}
+name! {
+    /// What a client holds a lease under: random, known to nobody else.
+    GrantId, "grant id", |text| printable(text, EVENT_ID_BYTES_MAX, &[])
+}
+
 /// One durable subject: `machine/key`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EntityId {
@@ -139,11 +148,12 @@ impl FromStr for EntityId {
 
 /// Everything from the event that leaves a rest state until the next rest or final state. Its id is
 /// the lock: it contains its entity, so both directions of the mapping are one fact.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ExecutionId {
     /// The entity it works on.
     pub entity: EntityId,
     /// The entity's incarnation.
+    #[serde(deserialize_with = "crate::number::incarnation")]
     pub incarnation: Incarnation,
     /// Counted per incarnation, from 1.
     pub ordinal: u64,

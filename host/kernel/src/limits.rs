@@ -71,3 +71,27 @@ pub const RULE_BYTES_MAX: usize = 256;
 pub const RING_MS_MIN: u64 = 1_000;
 /// Nesting of a document; serde_json's own bound.
 pub const DEPTH_MAX: usize = 127;
+/// The shortest time to live of a lease, in ms: below it a slow commit is a loss.
+pub const LEASE_TTL_MS_MIN: u64 = 1_000;
+/// The longest, in ms: whoever vanished keeps others out for that long.
+pub const LEASE_TTL_MS_MAX: u64 = 3_600_000;
+/// The time to live when nobody says, in ms.
+pub const LEASE_TTL_MS_DEFAULT: u64 = 30_000;
+/// The longest a lease is held however often it is renewed, in ms.
+pub const LEASE_HOLD_MS_MAX: u64 = 30 * 86_400_000;
+/// The same when nobody says.
+pub const LEASE_HOLD_MS_DEFAULT: u64 = 86_400_000;
+/// The longest time after a loss in which only the former owner may take a lease, in ms.
+pub const LEASE_DELAY_MS_MAX: u64 = 600_000;
+/// Owners in line for one lease.
+pub const LEASE_LINE_MAX: usize = 64;
+/// The longest a client stands in line, in ms.
+pub const LEASE_WAIT_MS_MAX: u64 = 300_000;
+/// Leases that one execution has at a time.
+pub const LEASES_MAX: usize = 8;
+/// Entries kept of what became of one lease.
+pub const LEASE_ENTRIES_MAX: u64 = 64;
+/// How long a lease that nobody has or wants is remembered, in ms of store time.
+pub const LEASE_KEPT_MS: u64 = 86_400_000;
+/// An attempt is handed out only with this much of its leases left besides the renewal interval, in ms.
+pub const LEASE_MARGIN_MS: u64 = 500;

@@ -2,10 +2,10 @@
 //! makes it from TOML and has checked it.
 
 use crate::doc::Doc;
-use crate::ids::{MachineName, Name};
+use crate::ids::{LeaseName, MachineName, Name};
 use crate::limits;
 use crate::timer::Due;
-use crate::value::{Filter, Mutation};
+use crate::value::{Filter, Mutation, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -37,6 +37,43 @@ pub struct Machine {
     pub states: BTreeMap<Name, State>,
     /// Bounds of an execution.
     pub limits: MachineLimits,
+    /// What its executions have to do with leases.
+    pub leases: Leases,
+}
+
+/// What a machine has to do with leases.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Leases {
+    /// Those its executions may have, by name; a `*` at the end stands for any rest.
+    pub granted: BTreeMap<String, LeaseSpec>,
+    /// By state: what every attempt of its step has before it begins; all or none are granted, in this order.
+    pub needs: BTreeMap<Name, Vec<Value>>,
+    /// By state and target: what the execution must have for a step's move.
+    pub requires: BTreeMap<Name, BTreeMap<Name, Vec<Value>>>,
+}
+
+/// A lease that a machine was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseSpec {
+    /// The time to live when a step does not say, in ms of store time.
+    pub ttl_ms: u64,
+    /// The longest a step may ask for.
+    pub ttl_ms_max: u64,
+    /// The longest in all, however often it is renewed.
+    pub hold_ms: u64,
+    /// After a loss only the same execution may take it for this long.
+    pub delay_ms: u64,
+}
+
+impl Default for LeaseSpec {
+    fn default() -> Self {
+        Self {
+            ttl_ms: limits::LEASE_TTL_MS_DEFAULT,
+            ttl_ms_max: limits::LEASE_TTL_MS_MAX,
+            hold_ms: limits::LEASE_HOLD_MS_DEFAULT,
+            delay_ms: 0,
+        }
+    }
 }
 
 /// The contract of one document.
@@ -274,6 +311,30 @@ impl Machine {
     #[must_use]
     pub fn state(&self, name: &Name) -> Option<&State> {
         self.states.get(name).or_else(|| (*name == *KILLED).then(|| &*KILLED_STATE))
+    }
+
+    /// The terms on which its executions may have a lease: of the name itself, else of the longest beginning.
+    #[must_use]
+    pub fn lease(&self, name: &LeaseName) -> Option<&LeaseSpec> {
+        let covers =
+            |pattern: &&String| pattern.strip_suffix('*').is_some_and(|beginning| name.as_str().starts_with(beginning));
+        let granted = &self.leases.granted;
+        granted.get(name.as_str()).or_else(|| {
+            let longest = granted.keys().filter(covers).max_by_key(|pattern| pattern.len())?;
+            granted.get(longest)
+        })
+    }
+
+    /// What an attempt in this state has before it begins.
+    #[must_use]
+    pub fn needs(&self, state: &Name) -> &[Value] {
+        self.leases.needs.get(state).map_or(&[], Vec::as_slice)
+    }
+
+    /// What an execution must have to move from one state to another.
+    #[must_use]
+    pub fn requires(&self, from: &Name, to: &Name) -> &[Value] {
+        self.leases.requires.get(from).and_then(|targets| targets.get(to)).map_or(&[], Vec::as_slice)
     }
 }
 

@@ -82,6 +82,11 @@ pub(crate) fn optional_token<'de, D: Deserializer<'de>>(from: D) -> Result<Optio
     Ok(Option::<u64>::deserialize(from)?.map(FencingToken::mint))
 }
 
+pub(crate) fn optional_session<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SessionId>, D::Error> {
+    stored(&from)?;
+    Ok(Option::<u64>::deserialize(from)?.map(SessionId::mint))
+}
+
 /// Numbers come back from stored records only, and those are not text: nothing that arrives as JSON
 /// becomes a record with a number of its own making.
 fn stored<'de, D: Deserializer<'de>>(from: &D) -> Result<(), D::Error> {

@@ -3,7 +3,7 @@
 //! whole record.
 
 use crate::doc::{Digest, Doc};
-use crate::ids::{EntityId, EventId, ExecutionId, MachineName, Name, Principal};
+use crate::ids::{EntityId, EventId, ExecutionId, LeaseName, MachineName, Name, Principal};
 use crate::machine::Revision;
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
 use crate::rejection::Rejection;
@@ -14,11 +14,13 @@ use std::sync::Arc;
 
 mod codec;
 mod history;
+mod lease;
 mod sentence;
 mod timer;
 
 pub use codec::{Corrupt, RECORD_VERSION};
 pub use history::{BeginReason, Changed, Entry, FactKind, What};
+pub use lease::{Delay, Holder, Lease, LeaseEntry, LeaseWhat, Owner, Terms, Waiter};
 pub use timer::Timer;
 
 /// Where a record stands.
@@ -50,6 +52,12 @@ pub enum Key {
     Expiry(StoreTime, u64, u32),
     /// The store's random secret, from which steps' random numbers are derived.
     Secret,
+    /// A lease.
+    Lease(LeaseName),
+    /// What became of a lease, by number.
+    LeaseEntry(LeaseName, u64),
+    /// Index: the earliest thing that store time will cause to a lease.
+    Lapse(StoreTime, LeaseName),
 }
 
 /// A document of an entity that is a record of its own, rewritten only when it changes.
@@ -101,6 +109,10 @@ pub enum Record {
     Expires(Expires),
     /// At [`Key::Secret`].
     Secret([u8; 32]),
+    /// At [`Key::Lease`].
+    Lease(Box<Lease>),
+    /// At [`Key::LeaseEntry`].
+    LeaseEntry(Box<LeaseEntry>),
 }
 
 /// A machine's record.
@@ -162,6 +174,10 @@ pub struct Head {
     pub created: WallTime,
     /// Digest of the create request.
     pub created_as: Digest,
+    /// The leases that the execution has, in the order it got them. One of these that is lost ends the attempt.
+    pub leases: Vec<LeaseName>,
+    /// The lease that the step waits for before it begins.
+    pub awaits: Option<LeaseName>,
 }
 
 /// The lock: one execution at a time.

@@ -55,6 +55,7 @@ pub fn live_entity_has_a_wake_cause(head: &Head, machine: &Machine) -> bool {
     let Some(lock) = &head.lock else { return true };
     lock.attempt.is_some()
         || lock.retry.is_some()
+        || head.awaits.is_some()
         || !head.timers.is_empty()
         || head.deadline.is_some()
         || head.park.is_some()

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Outcome};
 use crate::doc::{Digest, Doc};
-use crate::ids::{EntityId, EventId, ExecutionId, MachineName, Name};
+use crate::ids::{EntityId, EventId, ExecutionId, LeaseName, MachineName, Name};
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
 use crate::record::{Cause, Key, Queued, Record};
 use crate::rejection::Rejection;
@@ -122,8 +122,8 @@ pub struct Decision {
     pub outcome: Result<Outcome, Rejection>,
     /// What the host should look at once this is durable.
     pub wake: Vec<Wake>,
-    /// Decided next, in the same transaction, over these writes. Its outcome is not the caller's.
-    pub then: Option<Command>,
+    /// Decided next, in order, in the same transaction, over these writes. Their outcomes are not the caller's.
+    pub then: Vec<Command>,
     /// Comparisons that met a value of the wrong type.
     pub mismatches: u32,
 }
@@ -148,6 +148,10 @@ pub enum Wake {
     },
     /// An execution ended or parked, or an answer to a queued event changed.
     Settled(EntityId),
+    /// Store time will cause something to a lease then.
+    Lapse(StoreTime),
+    /// Somebody in line got this lease, or gave up.
+    Granted(LeaseName),
 }
 
 /// The right to write as one attempt. Made by the kernel when the attempt begins; its numbers cannot be
@@ -195,6 +199,17 @@ pub struct Start {
     pub deadline: Option<StoreTime>,
     /// Linear memory, in bytes.
     pub memory_bytes: u64,
+    /// Before this store time it may be handed out as it is; later its leases are renewed first.
+    pub renew_by: Option<StoreTime>,
+}
+
+/// The right to hold a lease under one grant of it. Made by the kernel at the grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseClaim {
+    /// The lease.
+    pub lease: LeaseName,
+    /// The grant's token.
+    pub token: FencingToken,
 }
 
 /// The documents of an entity as an attempt sees them.

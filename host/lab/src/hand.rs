@@ -2,9 +2,9 @@
 
 use interlock_coordinator::{Attempt, Call, Ended, Executor, Probe, Reply, Snapshot, SubmitError};
 use interlock_kernel::Version;
-use interlock_kernel::command::Change;
+use interlock_kernel::command::{Change, LeaseAsk};
 use interlock_kernel::ids::{EntityId, Name};
-use interlock_kernel::view::{Claim, Start};
+use interlock_kernel::view::{Claim, LeaseClaim, Start};
 use interlock_store::BoxFuture;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
@@ -22,6 +22,10 @@ pub enum Asked {
     LookAgain,
     /// Whether it is still the open one.
     StillHolds,
+    /// Something about a lease.
+    Lease(LeaseAsk),
+    /// Whether a lease is still held under this grant.
+    StillHoldsLease(LeaseClaim),
 }
 
 impl Asked {
@@ -32,13 +36,15 @@ impl Asked {
             Call::Reload => Self::Reload,
             Call::LookAgain => Self::LookAgain,
             Call::StillHolds => Self::StillHolds,
+            Call::Lease(ask) => Self::Lease((*ask).clone()),
+            Call::StillHoldsLease(claim) => Self::StillHoldsLease((*claim).clone()),
         }
     }
 
     /// Whether an answer of yes changes something.
     #[must_use]
     pub fn is_write(&self) -> bool {
-        matches!(self, Self::Save(_) | Self::Transition(..))
+        matches!(self, Self::Save(_) | Self::Transition(..) | Self::Lease(_))
     }
 }
 
@@ -51,6 +57,10 @@ pub enum Told {
     Read(Box<Snapshot>),
     /// Whether it still holds.
     Holds(bool),
+    /// A lease is held under this grant, for so many ms from the commit.
+    Leased(LeaseClaim, u64),
+    /// A lease is given back.
+    Released,
     /// Refused, or the store could not say.
     Refused(SubmitError),
 }
@@ -61,6 +71,8 @@ impl Told {
             Reply::Written(version) => Self::Written(version),
             Reply::Read(snapshot) => Self::Read(Box::new(snapshot.clone())),
             Reply::Holds(holds) => Self::Holds(holds),
+            Reply::Leased(claim, ttl_ms) => Self::Leased(claim.clone(), ttl_ms),
+            Reply::Released => Self::Released,
             Reply::Refused(error) => Self::Refused(error.clone()),
         }
     }
@@ -292,7 +304,7 @@ impl Probe for Grip {
             match &told {
                 Told::Written(version) => slot.claim.read = *version,
                 Told::Read(snapshot) => slot.claim.read = snapshot.version,
-                Told::Holds(_) | Told::Refused(_) => {}
+                Told::Holds(_) | Told::Leased(..) | Told::Released | Told::Refused(_) => {}
             }
             let held = Box::new(held(self.place, slot, Asked::of(&call)));
             slot.doing = Doing::Computing;

@@ -9,7 +9,7 @@ use crate::hand::{Asked, Held, Seen, Told};
 use crate::lab::{Fault, Lab};
 use crate::scenario::Request;
 use interlock_coordinator::SubmitError;
-use interlock_kernel::command::{Change, Outcome};
+use interlock_kernel::command::{Change, LeaseAsk, Outcome};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::record::{self, Changed, Entry};
@@ -302,6 +302,11 @@ fn begins(entry: &Entry) -> bool {
         | What::Unparked
         | What::Killed(_)
         | What::Deleted
+        | What::Leased(_)
+        | What::Returned(_)
+        | What::LeaseLost(_)
+        | What::Awaits(_)
+        | What::Unlocked(..)
         | What::Fact(..) => false,
     }
 }
@@ -370,6 +375,10 @@ pub fn of_call(held: &Held) -> String {
             return format!("{} attempt {} reads what call {} saved", held.step, held.attempt, held.nth);
         }
         Asked::StillHolds => "still-holds".to_owned(),
+        Asked::Lease(LeaseAsk::Acquire(lease, _)) => format!("acquire {lease}"),
+        Asked::Lease(LeaseAsk::Extend(held, _)) => format!("extend {}", held.lease),
+        Asked::Lease(LeaseAsk::Release(held)) => format!("release {}", held.lease),
+        Asked::StillHoldsLease(held) => format!("still-holds {}", held.lease),
     };
     let attempt = if held.attempt > 1 { format!(", attempt {}", held.attempt) } else { String::new() };
     format!("call {} of {}{attempt} ({what})", held.nth, held.step)
@@ -416,6 +425,9 @@ pub fn of_answer(answer: &Result<Outcome, SubmitError>) -> (String, Vec<String>)
         Ok(Outcome::Now { changed, .. }) => format!("accepted{}", again(!changed)),
         Ok(Outcome::Deployed { revision, new }) => format!("revision {revision}{}", again(!new)),
         Ok(Outcome::Written { version }) => format!("version {version}"),
+        Ok(Outcome::Leased { new, ttl_ms, .. }) => format!("held for {}{}", Span(*ttl_ms), again(!new)),
+        Ok(Outcome::InLine { before }) => format!("in line, {before} before it"),
+        Ok(Outcome::Released) => "released".to_owned(),
         Ok(other @ (Outcome::Nothing | Outcome::Session(..) | Outcome::Swept { .. } | Outcome::Repaired(_))) => {
             format!("{other:?}").to_lowercase()
         }

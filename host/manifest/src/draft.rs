@@ -7,8 +7,8 @@ use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{MachineName, Name};
 use interlock_kernel::limits::{IDLE_MS_DEFAULT, TOTAL_MS_DEFAULT};
 use interlock_kernel::machine::{
-    ApplyPolicy, Contract, EventSpec, FailurePath, Machine, MachineLimits, Move, OnBusy, Retry, Revisions, State,
-    StateKind, TimerSpec,
+    ApplyPolicy, Contract, EventSpec, FailurePath, Leases, Machine, MachineLimits, Move, OnBusy, Retry, Revisions,
+    State, StateKind, TimerSpec,
 };
 use interlock_kernel::timer::Due;
 use interlock_kernel::value::{Comparison, Filter, Mutation};
@@ -156,6 +156,7 @@ impl Draft<'_> {
                 .map(|state| Some((state.name.value.clone(), state.state()?)))
                 .collect::<Option<_>>()?,
             limits: self.limits.clone(),
+            leases: Leases::default(),
         })
     }
 }

@@ -8,8 +8,8 @@ use crate::limits::RESOURCES_MAX;
 use crate::logs::Logs;
 use crate::stopped::Stopped;
 use crate::wasi::Wasi;
-use interlock_coordinator::Attempt;
 use interlock_coordinator::contract::{self, Handle};
+use interlock_coordinator::{Attempt, HeldLease};
 use interlock_kernel::rejection::Rejection;
 use interlock_kernel::view::Start;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use wasmtime::component::ResourceTable;
 #[allow(unreachable_pub, reason = "the generated bindings name it in a public place")]
 pub struct Entity;
 
-/// Stands behind a guest's handle of a lease. None is granted in this release.
+/// Stands behind a guest's handle of a lease.
 #[allow(unreachable_pub, reason = "the generated bindings name it in a public place")]
-pub struct Lease;
+pub struct Lease(pub(crate) HeldLease);
 
 /// Why an import did not do what it was asked.
 #[derive(Debug)]

@@ -28,8 +28,6 @@ pub(crate) enum Stopped {
     Table { cap: usize, wanted: usize },
     /// It slept past its deadline.
     Slept { total_ms: u64, slept_ms: u64 },
-    /// It used a handle that this release grants to nobody.
-    NoLease,
 }
 
 impl Stopped {
@@ -40,7 +38,6 @@ impl Stopped {
             Self::Memory { .. } => "memory-limit",
             Self::Table { .. } => "table-limit",
             Self::Slept { .. } => "slept",
-            Self::NoLease => "no-lease",
         }
     }
 }
@@ -67,7 +64,6 @@ impl fmt::Display for Stopped {
                 Span(*total_ms),
                 Span(*slept_ms)
             ),
-            Self::NoLease => f.write_str("expected no lease in this release, got a call on one"),
         }
     }
 }

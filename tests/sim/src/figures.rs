@@ -90,6 +90,11 @@ impl Figures {
             What::Unparked => "unparked",
             What::Killed(_) => "killed",
             What::Deleted => "deleted",
+            What::Leased(_) => "leased",
+            What::Returned(_) => "returned",
+            What::LeaseLost(_) => "lease-lost",
+            What::Awaits(_) => "awaits",
+            What::Unlocked(..) => "unlocked",
             What::Fact(..) => "fact",
         };
         *self.entries.entry(kind).or_default() += 1;

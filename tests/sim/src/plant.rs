@@ -52,9 +52,15 @@ impl Family {
             Key::Due(..) => Some(Self::Due),
             Key::Timer(..) => Some(Self::Timer),
             Key::Open(..) => Some(Self::Open),
-            Key::Part(..) | Key::Machine(_) | Key::Revision(..) | Key::Session(_) | Key::Expiry(..) | Key::Secret => {
-                None
-            }
+            Key::Part(..)
+            | Key::Machine(_)
+            | Key::Revision(..)
+            | Key::Session(_)
+            | Key::Expiry(..)
+            | Key::Secret
+            | Key::Lease(_)
+            | Key::LeaseEntry(..)
+            | Key::Lapse(..) => None,
         }
     }
 }

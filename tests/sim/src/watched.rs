@@ -2,6 +2,7 @@
 
 use crate::finding::{Finding, Held, ensure};
 use crate::model::Model;
+use interlock_coordinator::Of;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::record::Key;
 use interlock_store::Position;
@@ -24,12 +25,13 @@ impl Watched {
     pub(crate) fn hear(&mut self, entries: Vec<interlock_coordinator::Watched>, model: &Model) -> Held {
         let theorem = "a_watcher_sees_each_entry_once_in_order";
         for one in entries {
-            let place = (one.entity.clone(), one.incarnation, one.entry.number);
-            let name = format!("{}@{} entry {}", one.entity, one.incarnation, one.entry.number);
+            let Of::Entity { entity, incarnation, entry } = one.of else { continue };
+            let place = (entity.clone(), incarnation, entry.number);
+            let name = format!("{entity}@{incarnation} entry {}", entry.number);
             let later = self.position.is_none_or(|position| one.position > position);
             ensure(later, theorem, &name, || format!("{} after {:?}", one.position, self.position))?;
-            let same = model.log.get(&place) == Some(&one.entry);
-            ensure(same, theorem, &name, || format!("expected {:?}, got {:?}", model.log.get(&place), one.entry))?;
+            let same = model.log.get(&place) == Some(&*entry);
+            ensure(same, theorem, &name, || format!("expected {:?}, got {entry:?}", model.log.get(&place)))?;
             ensure(self.met.insert(place), theorem, &name, || "twice".to_owned())?;
             self.position = Some(one.position);
         }

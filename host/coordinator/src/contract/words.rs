@@ -4,7 +4,7 @@
 
 use interlock_kernel::command::{Change, Stage};
 use interlock_kernel::doc::{BadDoc, Doc};
-use interlock_kernel::ids::{BadName, Name};
+use interlock_kernel::ids::{BadName, LeaseName, Name};
 use interlock_kernel::limits::{CONDITION_BYTES_MAX, CONDITIONS_MAX, MUTATIONS_MAX};
 use interlock_kernel::record::{CauseKind, Condition};
 use interlock_kernel::rejection::{Code, Rejection};
@@ -137,6 +137,11 @@ pub fn event(start: &Start) -> Event {
 /// The state a step names. What is no name is no declared state either.
 pub(super) fn state(to: &str) -> Result<Name, Rejection> {
     to.parse().map_err(|bad| Rejection::new(Code::NotAllowed, "to", "a declared state", bad))
+}
+
+/// A lease's name.
+pub(super) fn lease(name: &str) -> Result<LeaseName, Rejection> {
+    name.parse().map_err(|bad| Rejection::new(Code::Invalid, "lease", "the name of a lease", bad))
 }
 
 /// The kernel's change, or why there is none.

@@ -207,9 +207,12 @@ fn an_executor_that_panics_fails_the_attempt_and_nobody_else() {
                 Ok(met) => met,
                 Err(error) => panic!("{error}"),
             };
-            codes.extend(met.into_iter().filter_map(|one| match one.entry.what {
-                interlock_kernel::record::What::Ended(failure, _) => Some(failure.code),
-                _ => None,
+            codes.extend(met.into_iter().filter_map(|one| match one.of {
+                crate::Of::Entity { entry, .. } => match entry.what {
+                    interlock_kernel::record::What::Ended(failure, _) => Some(failure.code),
+                    _ => None,
+                },
+                crate::Of::Lease { .. } => None,
             }));
         }
         assert_eq!(codes, ["executor-lost"]);

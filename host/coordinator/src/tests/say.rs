@@ -152,6 +152,11 @@ impl Words {
             What::Unparked => "unparked".to_owned(),
             What::Killed(reason) => format!("killed: {reason}"),
             What::Deleted => "deleted".to_owned(),
+            What::Leased(lease) => format!("took lease {lease}"),
+            What::Returned(lease) => format!("gave lease {lease} back"),
+            What::LeaseLost(lease) => format!("lost lease {lease}"),
+            What::Awaits(lease) => format!("awaits lease {lease}"),
+            What::Unlocked(reason, forced) => format!("unlocked (forced: {forced}): {reason}"),
             What::Fact(kind, text) => format!("fact {kind:?}: {text}"),
         };
         let moved =

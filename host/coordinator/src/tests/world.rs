@@ -1,7 +1,7 @@
 //! The world of a script.
 
 use super::say::Words;
-use crate::{Attempt, Coordinator, Ended, Executor, Filter, Options, Settled, SubmitError, Watch};
+use crate::{Attempt, Coordinator, Ended, Executor, Filter, Of, Options, Settled, SubmitError, Watch};
 use interlock_conformance::Hostile;
 use interlock_kernel::command::{Change, Command, Create, Deploy, OnExisting, Verb};
 use interlock_kernel::doc::{Digest, Doc};
@@ -523,7 +523,10 @@ impl World {
             None => self.say("nothing"),
             Some(Ok(met)) => {
                 for one in met {
-                    self.say(format!("{}: {}", one.entity, Words::entry(&one.entry)));
+                    self.say(match one.of {
+                        Of::Entity { entity, entry, .. } => format!("{entity}: {}", Words::entry(&entry)),
+                        Of::Lease { lease, entry } => format!("{lease}: {} {}", entry.what, entry.owner),
+                    });
                 }
             }
             Some(Err(error)) => self.say(error.to_string()),

@@ -89,6 +89,37 @@ pub struct FailureView {
     pub next_attempt_ms: Option<u64>,
 }
 
+/// One thing that became of a lease.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct LeaseEntryView {
+    /// From 1, without gaps while the lease is remembered.
+    pub number: u64,
+    /// `acquired`, `contended`, `extended`, `released`, `expired`, `fenced` or `reconciled`.
+    pub what: String,
+    /// The execution, or what its client calls itself.
+    pub owner: String,
+    /// The token it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<u64>,
+    /// More, for people.
+    pub note: String,
+    /// Who asked.
+    pub by: String,
+    /// When, by the wall clock.
+    pub at: String,
+}
+
+/// What became of a lease, told as it happens. On the stream its position is the event's id.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WatchLease {
+    /// Where it stands in the feed: a later stream goes on behind it.
+    pub position: String,
+    /// The lease.
+    pub lease: String,
+    /// What became of it.
+    pub entry: LeaseEntryView,
+}
+
 /// One entry of an entity's history, told as it happens. On the stream its position is the event's id.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct WatchEntry {

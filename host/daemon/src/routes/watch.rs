@@ -3,7 +3,7 @@
 //! A stream reads the feed only as fast as its reader takes it, so a slow one holds nothing but its own place;
 //! one that is slower than the feed's window is told `gone`.
 
-use crate::api::WatchEntry;
+use crate::api::{WatchEntry, WatchLease};
 use crate::app::Shared;
 use crate::extract::{EntityPath, Params, header_text};
 use crate::limits::KEEP_ALIVE;
@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use futures_util::{Stream, StreamExt, stream};
-use interlock_coordinator::{Filter, Watch, WatchError, Watched};
+use interlock_coordinator::{Filter, Of, Watch, WatchError, Watched};
 use interlock_store::{Position, StoreError};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -138,14 +138,25 @@ async fn next(going: Going) -> Option<(Vec<Event>, Going)> {
 
 fn told(watched: &Watched) -> Event {
     let position = watched.position.to_string();
-    let body = WatchEntry {
-        position: position.clone(),
-        entity: watched.entity.to_string(),
-        incarnation: watched.incarnation,
-        entry: views::entry(&watched.entity, watched.incarnation, &watched.entry),
+    let (event, told) = match &watched.of {
+        Of::Entity { entity, incarnation, entry } => {
+            let body = WatchEntry {
+                position: position.clone(),
+                entity: entity.to_string(),
+                incarnation: *incarnation,
+                entry: views::entry(entity, *incarnation, entry),
+            };
+            let event = Event::default().event("entry").id(position);
+            (event.clone(), event.json_data(&body))
+        }
+        Of::Lease { lease, entry } => {
+            let entry = views::lease_entry(entry);
+            let body = WatchLease { position: position.clone(), lease: lease.to_string(), entry };
+            let event = Event::default().event("lease").id(position);
+            (event.clone(), event.json_data(&body))
+        }
     };
-    let event = Event::default().event("entry").id(position);
-    event.clone().json_data(&body).unwrap_or(event)
+    told.unwrap_or(event)
 }
 
 fn problem(error: WatchError) -> Problem {

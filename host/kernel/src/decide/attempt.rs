@@ -9,7 +9,7 @@ use crate::command::{Change, Outcome};
 use crate::doc::Digest;
 use crate::ids::{Name, nearest};
 use crate::limits::{MUTATIONS_MAX, RETRY_AFTER_MS_MAX, SAVES_MAX};
-use crate::machine::Retry;
+use crate::machine::{FailurePath, Retry};
 use crate::record::{Cause, CauseKind, FactKind, Failure, What};
 use crate::rejection::{Code, Rejection, cut};
 use crate::theorems;
@@ -22,6 +22,9 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
         return Ok(Decision::refused(gone(claim)));
     };
     if let Some(refused) = fenced(&draft, claim) {
+        return zombie(draft, claim, refused);
+    }
+    if let Some(refused) = draft.lost_lease(claim)? {
         return zombie(draft, claim, refused);
     }
     if let Some(refused) = stale(&draft, claim) {
@@ -64,6 +67,7 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
         lock.base = draft.head.version;
         lock.progress = given.now.wall;
     }
+    draft.renew_leases()?;
     draft.record(What::Saved(step), tag(claim));
     let version = draft.head.version;
     draft.finish(Outcome::Written { version })
@@ -75,6 +79,9 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
         return Ok(Decision::refused(gone(claim)));
     };
     if let Some(refused) = fenced(&draft, claim) {
+        return zombie(draft, claim, refused);
+    }
+    if let Some(refused) = draft.lost_lease(claim)? {
         return zombie(draft, claim, refused);
     }
     if let Some(refused) = stale(&draft, claim) {
@@ -96,6 +103,9 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
     let mut scope = draft.scope(None)?;
     if draft.head.cause.payload {
         scope.event = draft.doc(crate::record::Part::Cause)?;
+    }
+    if let Some(refused) = draft.missing(draft.machine().requires(&draft.head.state, to), scope.event.clone())? {
+        return draft.refuse(refused);
     }
     // A guard of a step's move judges what the step proposes, before the move's own `set`.
     if let Ok(documents) = &proposed {
@@ -127,6 +137,7 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
     // Nothing refuses below this line.
     let old = draft.head.version;
     draft.keep(documents)?;
+    draft.renew_leases()?;
     let from = draft.head.state.clone();
     let step = state.step.unwrap_or_else(|| from.clone());
     let cause = Cause { kind: CauseKind::Transition, name: step.clone(), id: None, at: given.now.wall, payload: false };
@@ -153,36 +164,50 @@ pub(super) fn end(given: &Given<'_>, claim: &Claim, failure: &Failure) -> Result
     let failure = Failure { code: cut(&failure.code), reason: cut(&failure.reason), ..failure.clone() };
     let machine = draft.machine();
     let state = draft.state()?;
-    let Some(lock) = draft.head.lock.as_mut() else {
-        return Err(Stop::Corrupt(format!("{}: an open attempt without a lock", claim.execution)));
-    };
-    lock.attempt = None;
-    lock.failed = lock.failed.saturating_add(1);
-    lock.failure = Some(failure.clone());
-    lock.progress = given.now.wall;
-    if !failure.permanent && lock.failed < state.retry.attempts {
-        let wait = wait_ms(&state.retry, lock.failed, &failure, claim);
-        lock.retry = Some(given.now.store.plus(wait));
-        draft.record(What::Ended(failure, Some(wait)), tag(claim));
-    } else {
-        let path = path(&machine, &draft.head.state, failure.permanent);
-        let code = if failure.permanent { "permanent" } else { "exhausted" };
-        draft.fail(&path, failure, code, tag(claim))?;
-    }
+    let path = path(&machine, &draft.head.state, failure.permanent);
+    draft.failed(&state.retry, failure, path, claim)?;
     let (version, state) = (draft.head.version, draft.head.state.clone());
     draft.finish(Outcome::Now { version, state, changed: true })
 }
 
-fn tag(claim: &Claim) -> Tag {
+pub(super) fn tag(claim: &Claim) -> Tag {
     Tag { execution: Some(claim.execution.ordinal), attempt: Some((claim.attempt, claim.token)), ..Tag::default() }
 }
 
-fn gone(claim: &Claim) -> Rejection {
+pub(super) fn gone(claim: &Claim) -> Rejection {
     Rejection { code: Code::Fenced, ..no_entity(&claim.execution.entity) }
 }
 
+impl Draft<'_> {
+    /// An attempt has failed: its next one after a wait, or the visit's failure path.
+    pub(super) fn failed(
+        &mut self,
+        retry: &Retry,
+        failure: Failure,
+        path: FailurePath,
+        claim: &Claim,
+    ) -> Result<(), Stop> {
+        let now = self.now();
+        let Some(lock) = self.head.lock.as_mut() else {
+            return Err(Stop::Corrupt(format!("{}: an open attempt without a lock", claim.execution)));
+        };
+        lock.attempt = None;
+        lock.failed = lock.failed.saturating_add(1);
+        lock.failure = Some(failure.clone());
+        lock.progress = now.wall;
+        if !failure.permanent && lock.failed < retry.attempts {
+            let wait = wait_ms(retry, lock.failed, &failure, claim);
+            lock.retry = Some(now.store.plus(wait));
+            self.record(What::Ended(failure, Some(wait)), tag(claim));
+            return Ok(());
+        }
+        let code = if failure.permanent { "permanent" } else { "exhausted" };
+        self.fail(&path, failure, code, tag(claim))
+    }
+}
+
 /// The attempt is not the open one.
-fn fenced(draft: &Draft<'_>, claim: &Claim) -> Option<Rejection> {
+pub(super) fn fenced(draft: &Draft<'_>, claim: &Claim) -> Option<Rejection> {
     let open = draft.head.lock.as_ref().and_then(|lock| lock.attempt);
     let holds = theorems::stale_token_never_writes(&draft.head, claim);
     if holds {
@@ -209,7 +234,7 @@ fn stale(draft: &Draft<'_>, claim: &Claim) -> Option<Rejection> {
     })
 }
 
-fn zombie(mut draft: Draft<'_>, claim: &Claim, refused: Rejection) -> Result<Decision, Stop> {
+pub(super) fn zombie(mut draft: Draft<'_>, claim: &Claim, refused: Rejection) -> Result<Decision, Stop> {
     let same = draft.head.incarnation == claim.execution.incarnation;
     draft.fact(FactKind::Fenced, refused.to_string(), if same { tag(claim) } else { Tag::default() });
     draft.refuse(refused)

@@ -159,6 +159,8 @@ fn fresh(given: &Given<'_>, create: &Create, revision: Arc<Revision>, body: Dige
         labels: create.labels.clone(),
         created: given.now.wall,
         created_as: body,
+        leases: Vec::new(),
+        awaits: None,
     };
     let mut draft = Draft::new(given, &create.entity, head, None, revision);
     let desired = create.desired.clone().or_else(|| machine.desired.default.clone());

@@ -4,6 +4,7 @@
 
 use super::arm::Entered;
 use super::corrupt;
+use super::lease::LeaseDraft;
 use crate::command::{Command, Outcome, Stage, Verb};
 use crate::doc::{Digest, Doc};
 use crate::ids::{EntityId, EventId, Name, Principal};
@@ -70,8 +71,10 @@ pub(super) struct Draft<'a> {
     pub(super) mismatches: u32,
     expiries: u32,
     begun: bool,
-    /// A park decided while a visit was entered: its entry comes after the one that entered it.
-    pub(super) ran_away: Option<(String, String)>,
+    /// What was decided while a visit was entered: its entry comes after the one that entered it.
+    pub(super) afterwards: Option<What>,
+    /// The leases that this decision has looked at.
+    pub(super) touched: Vec<LeaseDraft<'a>>,
     /// The revision that judges: entering a visit may adopt a newer one afterwards.
     judged: u64,
 }
@@ -132,7 +135,8 @@ impl<'a> Draft<'a> {
             mismatches: 0,
             expiries: 0,
             begun: false,
-            ran_away: None,
+            afterwards: None,
+            touched: Vec::new(),
         }
     }
 
@@ -402,8 +406,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Opens the next attempt of the visit.
-    pub(super) fn begin(&mut self) {
+    /// Opens the next attempt of the visit: whatever its state needs is there.
+    pub(super) fn open_attempt(&mut self) {
         let now = self.now();
         let Some(lock) = self.head.lock.as_mut() else {
             return;
@@ -415,6 +419,11 @@ impl<'a> Draft<'a> {
         lock.attempt = Some(crate::record::OpenAttempt { ordinal: lock.attempts, token, session });
         lock.retry = None;
         lock.progress = now.wall;
+        self.begun = true;
+    }
+
+    /// Has the host take the open attempt in hand.
+    pub(super) fn hand_out(&mut self) {
         self.begun = true;
     }
 
@@ -455,6 +464,7 @@ impl<'a> Draft<'a> {
             cause: self.head.cause.clone(),
             payload,
             documents: self.documents()?,
+            renew_by: self.renew_by()?,
             idle_ms: state.idle_ms,
             total_ms: state.total_ms,
             deadline: self.head.deadline,
@@ -466,7 +476,9 @@ impl<'a> Draft<'a> {
     pub(super) fn refuse(self, rejection: Rejection) -> Result<Decision, Stop> {
         let facts = self.was.as_ref().is_some_and(|was| was.facts != self.head.facts);
         if !facts {
-            return Ok(Decision { mismatches: self.mismatches, ..Decision::refused(rejection) });
+            let mut decision = Decision { mismatches: self.mismatches, ..Decision::refused(rejection) };
+            self.touched.into_iter().for_each(|lease| lease.finish(&mut decision));
+            return Ok(decision);
         }
         let mut decision = self.finish(Outcome::Nothing)?;
         decision.outcome = Err(rejection);
@@ -475,9 +487,10 @@ impl<'a> Draft<'a> {
 
     /// The writes: documents, head, index.
     pub(super) fn finish(mut self, outcome: Outcome) -> Result<Decision, Stop> {
-        if let Some((code, reason)) = self.ran_away.take() {
-            self.record(What::Parked(code, reason), Tag::default());
+        if let Some(what) = self.afterwards.take() {
+            self.record(what, Tag::default());
         }
+        self.stretch_leases()?;
         self.trim()?;
         self.look_at();
         if self.begun
@@ -506,7 +519,10 @@ impl<'a> Draft<'a> {
                 | Key::Open(..)
                 | Key::Session(_)
                 | Key::Expiry(..)
-                | Key::Secret => {}
+                | Key::Secret
+                | Key::Lease(_)
+                | Key::LeaseEntry(..)
+                | Key::Lapse(..) => {}
             }
         }
         for (part, slot) in std::mem::take(&mut self.parts) {
@@ -522,7 +538,15 @@ impl<'a> Draft<'a> {
         if self.was.as_ref() != Some(&self.head) {
             self.writes.push((Key::Head(self.id.clone()), Some(Record::Head(Box::new(self.head)))));
         }
-        Ok(Decision { writes: self.writes, outcome: Ok(outcome), wake: self.wake, then, mismatches: self.mismatches })
+        let mut decision = Decision {
+            writes: self.writes,
+            outcome: Ok(outcome),
+            wake: self.wake,
+            then: then.into_iter().collect(),
+            mismatches: self.mismatches,
+        };
+        self.touched.into_iter().for_each(|lease| lease.finish(&mut decision));
+        Ok(decision)
     }
 
     /// Coming to rest is followed by the next queued event, then by `desired-changed`.

@@ -44,10 +44,7 @@ pub(super) fn due(given: &Given<'_>, entity: &EntityId) -> Result<Decision, Stop
         let reason = format!("running for more than {} (limits.execution)", Span(limit));
         draft.park("execution-limit", &reason, Tag::default());
     } else if lock.as_ref().is_some_and(|lock| passed(lock.retry)) {
-        draft.begin();
-        let open = draft.head.lock.as_ref().and_then(|lock| lock.attempt);
-        let tag = Tag { attempt: open.map(|open| (open.ordinal, open.token)), ..Tag::default() };
-        draft.record(What::Begun(BeginReason::Retry), tag);
+        draft.begin_as(BeginReason::Retry)?;
     }
     draft.finish(Outcome::Nothing)
 }

@@ -189,6 +189,7 @@ impl Draft<'_> {
     pub(super) fn enter(&mut self, entry: Entry) -> Result<(), Stop> {
         let now = self.now();
         self.fence("another visit was entered");
+        self.leave_line()?;
         self.head.version = self.head.version.next();
         self.head.visit = self.head.version;
         self.head.entered = now.wall;
@@ -203,7 +204,7 @@ impl Draft<'_> {
         // Only a visit that is worked on can take too long.
         self.head.deadline = state.deadline_ms.filter(|_| state.kind.is_locked()).map(|ms| now.store.plus(ms));
         match state.kind {
-            StateKind::Working => self.work(&by, state.step.is_some()),
+            StateKind::Working => self.work(&by, state.step.is_some())?,
             StateKind::Rest => self.release(&by, entry.ends, true)?,
             StateKind::Succeeded => self.release(&by, entry.ends, true)?,
             StateKind::Failed => self.release(&by, entry.ends, false)?,
@@ -224,7 +225,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn work(&mut self, cause: &Cause, runs: bool) {
+    fn work(&mut self, cause: &Cause, runs: bool) -> Result<(), Stop> {
         let now = self.now();
         let limits = self.revision.machine.limits.clone();
         let chained = matches!(cause.kind, CauseKind::Transition | CauseKind::Failure | CauseKind::Deadline);
@@ -266,17 +267,17 @@ impl Draft<'_> {
         let chain = lock.chain;
         self.head.lock = Some(lock);
         if !runs {
-            return;
+            return Ok(());
         }
         if chain >= limits.transitions {
             let reason =
                 format!("{chain} transitions in a row without a wait (limits.transitions = {})", limits.transitions);
-            self.ran_away = Some(("runaway".to_owned(), reason.clone()));
+            self.afterwards = Some(What::Parked("runaway".to_owned(), reason.clone()));
             self.head.park = Some(Park { code: "runaway".to_owned(), reason, since: now.wall });
             self.wake.push(Wake::Settled(self.id.clone()));
-            return;
+            return Ok(());
         }
-        self.begin();
+        self.begin()
     }
 
     /// Ends the execution, if there is one: the lock is free in the same transaction.
@@ -287,6 +288,7 @@ impl Draft<'_> {
             }
             return Ok(());
         };
+        self.end_leases(self.head.execution(&self.id, lock.ordinal))?;
         self.head.observed = lock.generation;
         if lock.generation != self.head.generation {
             self.put(Part::Held, None)?;
@@ -422,6 +424,7 @@ impl Draft<'_> {
             lock.retry = None;
             lock.limit = None;
         }
+        self.head.awaits = None; // its place in line is given to the next when its turn comes
         let (code, reason) = (code.to_owned(), cut(reason));
         self.head.park = Some(Park { code: code.clone(), reason: reason.clone(), since: self.now().wall });
         self.wake.push(Wake::Settled(self.id.clone()));

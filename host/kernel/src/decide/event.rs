@@ -317,6 +317,10 @@ pub(super) fn busy(draft: &Draft<'_>) -> Result<Rejection, Stop> {
             let wait = at.since(now.store);
             (format!("back-off, next attempt in {}", Span(wait)), Some(wait.saturating_add(BUSY_RETRY_MS)))
         }
+        (None, None, None, _) if head.awaits.is_some() => {
+            let lease = head.awaits.as_ref().map(ToString::to_string).unwrap_or_default();
+            (format!("waiting for lease {lease}"), Some(BUSY_RETRY_MS))
+        }
         (None, None, None, Some(due)) => {
             ("waiting for a timer".to_owned(), Some(due.since(now.wall).max(BUSY_RETRY_MS)))
         }

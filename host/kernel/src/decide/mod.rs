@@ -12,6 +12,7 @@ mod draft;
 mod due;
 mod enter;
 mod event;
+mod lease;
 mod operate;
 mod session;
 
@@ -48,6 +49,16 @@ pub fn decide(view: &dyn View, rules: &dyn Rules, now: Now, command: &Command) -
         Verb::Recover(entity) => session::recover(&given, entity),
         Verb::Continue(entity) => event::next(&given, entity),
         Verb::Sweep => session::sweep(&given),
+        Verb::Acquire(ask) => lease::acquire(&given, ask),
+        Verb::Extend { lease, grant, token, ttl_ms } => lease::extend(&given, lease, grant, *token, *ttl_ms),
+        Verb::Release { lease, grant, token } => lease::release(&given, lease, grant, *token),
+        Verb::Withdraw { lease, grant } => lease::withdraw(&given, lease, grant),
+        Verb::Lease(claim, ask) => lease::ask(&given, claim, ask),
+        Verb::Renew(claim) => lease::renew(&given, claim),
+        Verb::Lapse(lease) => lease::lapse(&given, lease),
+        Verb::Lose(execution, lease) => lease::lose(&given, execution, lease),
+        Verb::Turn(execution, lease) => lease::turn(&given, execution, lease),
+        Verb::Unlock { entity, to, force, reason } => operate::unlock(&given, entity, to, *force, reason),
         Verb::Audit { entity, found, abandoned } => audit::audit(&given, entity, found, *abandoned),
     }
 }
@@ -82,11 +93,11 @@ pub fn cannot_move(view: &dyn View, rules: &dyn Rules, now: Now, entity: &Entity
 
 impl Decision {
     fn refused(rejection: Rejection) -> Self {
-        Self { writes: Vec::new(), outcome: Err(rejection), wake: Vec::new(), then: None, mismatches: 0 }
+        Self { writes: Vec::new(), outcome: Err(rejection), wake: Vec::new(), then: Vec::new(), mismatches: 0 }
     }
 
     fn plain(outcome: Outcome) -> Self {
-        Self { writes: Vec::new(), outcome: Ok(outcome), wake: Vec::new(), then: None, mismatches: 0 }
+        Self { writes: Vec::new(), outcome: Ok(outcome), wake: Vec::new(), then: Vec::new(), mismatches: 0 }
     }
 }
 

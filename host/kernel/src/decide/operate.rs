@@ -1,5 +1,6 @@
 //! What clients and operators do to an entity besides sending events: apply, delete, kill, unpark.
 
+use super::arm::Entered;
 use super::draft::{Draft, Given, Tag};
 use super::enter::{Ending, Entry, breach, oversize};
 use super::event::busy;
@@ -159,14 +160,91 @@ pub(super) fn unpark(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
     if draft.head.deadline.is_none() {
         draft.head.deadline = state.deadline_ms.map(|ms| given.now.store.plus(ms));
     }
-    let mut tag = Tag::default();
     if state.step.is_some() {
-        draft.begin();
-        tag.attempt = draft.head.lock.as_ref().and_then(|lock| lock.attempt).map(|open| (open.ordinal, open.token));
-        draft.record(What::Begun(BeginReason::Unparked), tag);
+        draft.begin_as(BeginReason::Unparked)?;
     } else {
-        draft.record(What::Unparked, tag);
+        draft.record(What::Unparked, Tag::default());
     }
+    let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: true };
+    draft.finish(outcome)
+}
+
+/// What could still move a working entity without an operator, in words.
+fn movers(draft: &Draft<'_>) -> Result<Vec<&'static str>, Stop> {
+    let head = &draft.head;
+    let of_lock = |holds: fn(&crate::record::Lock) -> bool| head.lock.as_ref().is_some_and(holds);
+    let parked = head.park.is_some();
+    Ok([
+        (of_lock(|lock| lock.attempt.is_some()), "an attempt that runs"),
+        (of_lock(|lock| lock.retry.is_some()) && !parked, "an attempt after its back-off"),
+        (head.awaits.is_some(), "a lease it waits for"),
+        (!head.timers.is_empty(), "a timer"),
+        (head.deadline.is_some(), "its deadline"),
+        (!draft.state()?.on.is_empty(), "an event"),
+    ]
+    .into_iter()
+    .filter(|(moves, _)| *moves)
+    .map(|(_, what)| what)
+    .collect())
+}
+
+/// Ends an execution as a failure does, into a rest or failed final state. By force, with a reason, while
+/// something else could still move it.
+pub(super) fn unlock(
+    given: &Given<'_>,
+    entity: &EntityId,
+    to: &crate::ids::Name,
+    force: bool,
+    reason: &str,
+) -> Result<Decision, Stop> {
+    let Some(mut draft) = Draft::of(given, entity)? else {
+        return Ok(Decision::refused(no_entity(entity)));
+    };
+    let machine = draft.machine();
+    let fits = |kind: StateKind| matches!(kind, StateKind::Rest | StateKind::Failed);
+    if !machine.state(to).is_some_and(|state| fits(state.kind)) {
+        let names = machine.states.iter().filter(|(_, state)| fits(state.kind)).map(|(name, _)| name.as_str());
+        let expected = format!("a rest or failed final state: {}", names.collect::<Vec<_>>().join(" or "));
+        return draft.refuse(Rejection::new(Code::Invalid, entity, expected, to));
+    }
+    if force && reason.trim().is_empty() {
+        return draft.refuse(Rejection::new(Code::Invalid, entity, "a reason, for the record", "none"));
+    }
+    if draft.head.lock.is_none() {
+        if draft.head.state == *to {
+            let outcome = Outcome::Now { version: draft.head.version, state: to.clone(), changed: false };
+            return Ok(Decision::plain(outcome));
+        }
+        let expected = "an entity that an execution holds";
+        let got = format!("{}, unlocked", draft.head.state);
+        return draft.refuse(Rejection::new(Code::NotAllowed, entity, expected, got));
+    }
+    let movers = movers(&draft)?;
+    if !force && !movers.is_empty() {
+        let refused = busy(&draft)?;
+        let got = format!("{}; {} can still move it", refused.got, movers.join(", "));
+        let expected = "an execution that nothing but an operator can move (or force, with a reason)".to_owned();
+        return draft.refuse(Rejection { expected, got, ..refused });
+    }
+    let documents = draft.documents()?;
+    let stage = Stage::default();
+    let entered = Entered { documents: &documents, event: None, by: CauseKind::Operator, stage: &stage };
+    let timers = match draft.ready(Some(to), &entered, None)? {
+        Ok(timers) => timers,
+        Err(refused) => return draft.refuse(refused),
+    };
+    // Nothing refuses below this line.
+    let reason = cut(reason);
+    let from = draft.head.state.clone();
+    let execution = draft.head.lock.as_ref().map(|lock| lock.ordinal);
+    let attempt = draft.head.lock.as_ref().and_then(|lock| lock.attempt).map(|open| (open.ordinal, open.token));
+    draft.fence("unlocked");
+    let cause = Cause { kind: CauseKind::Operator, name: from.clone(), id: None, at: given.now.wall, payload: false };
+    let failure =
+        Failure { permanent: true, code: "unlocked".to_owned(), reason: reason.clone(), retry_after_ms: None };
+    let ends = Ending::Failed(failure);
+    draft.enter(Entry { to: to.clone(), cause, payload: None, timers, stage, ends })?;
+    draft.record(What::Unlocked(reason, force), Tag { from: Some(from), execution, attempt, ..Tag::default() });
     let outcome = Outcome::Now { version: draft.head.version, state: draft.head.state.clone(), changed: true };
     draft.finish(outcome)
 }

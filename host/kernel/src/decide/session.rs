@@ -83,11 +83,7 @@ fn take_up(draft: &mut Draft<'_>, reason: BeginReason) -> Result<(), Stop> {
         lock.attempt = None;
     }
     draft.adopt()?;
-    draft.begin();
-    let open = draft.head.lock.as_ref().and_then(|lock| lock.attempt);
-    let tag = Tag { attempt: open.map(|open| (open.ordinal, open.token)), ..Tag::default() };
-    draft.record(What::Begun(reason), tag);
-    Ok(())
+    draft.begin_as(reason)
 }
 
 /// An attempt was lost with its host: the first resumes at once, later ones after 1 s doubling to

@@ -31,9 +31,11 @@ impl Key {
     ///
     /// 2: a timer of a machine may be due at a field or by a calendar, one of a head may have a rule. What format 1
     /// could say has the same bytes in both.
+    ///
+    /// 3: leases, which stand at the end of both. See [`Self::added`].
     const fn format(&self) -> u8 {
         match self {
-            Self::Revision(..) | Self::Head(_) => 2,
+            Self::Revision(..) | Self::Head(_) => 3,
             Self::Machine(_)
             | Self::Part(..)
             | Self::Inbox(..)
@@ -44,7 +46,20 @@ impl Key {
             | Self::Open(..)
             | Self::Session(_)
             | Self::Expiry(..)
-            | Self::Secret => 1,
+            | Self::Secret
+            | Self::Lease(_)
+            | Self::LeaseEntry(..)
+            | Self::Lapse(..) => 1,
+        }
+    }
+
+    /// How many empty lists, maps and options later formats have put at the end of a record of this format. Each is
+    /// one zero byte.
+    const fn added(&self, format: u8) -> usize {
+        match (self, format) {
+            (Self::Head(_), 1 | 2) => 2,
+            (Self::Revision(..), 1 | 2) => 3,
+            _ => 0,
         }
     }
 
@@ -58,10 +73,12 @@ impl Key {
             Self::Inbox(..) => (6, "queued event"),
             Self::History(..) => (7, "history entry"),
             Self::Dedup(..) => (8, "dedup"),
-            Self::Due(..) | Self::Timer(..) | Self::Open(..) => (9, "index mark"),
+            Self::Due(..) | Self::Timer(..) | Self::Open(..) | Self::Lapse(..) => (9, "index mark"),
             Self::Session(_) => (10, "session"),
             Self::Expiry(..) => (11, "expiry"),
             Self::Secret => (12, "secret"),
+            Self::Lease(_) => (13, "lease"),
+            Self::LeaseEntry(..) => (14, "lease entry"),
         }
     }
 }
@@ -84,6 +101,8 @@ impl Record {
             Self::Session(record) => postcard::to_extend(record, start),
             Self::Expires(record) => postcard::to_extend(record, start),
             Self::Secret(record) => postcard::to_extend(record, start),
+            Self::Lease(record) => postcard::to_extend(record, start),
+            Self::LeaseEntry(record) => postcard::to_extend(record, start),
         };
         // Records hold no map with unknown length and no float that postcard could refuse.
         bytes.unwrap_or_else(|never| unreachable!("a record always encodes: {never}"))
@@ -96,8 +115,10 @@ impl Record {
     pub fn decode(key: &Key, bytes: &[u8]) -> Result<Self, Corrupt> {
         let (kind, expected) = key.kind();
         let bad = |got: String| Corrupt { expected, got };
-        let body = match bytes {
-            [found, version, body @ ..] if *found == kind && (1..=key.format()).contains(version) => body,
+        let (body, added) = match bytes {
+            [found, version, body @ ..] if *found == kind && (1..=key.format()).contains(version) => {
+                (body, key.added(*version))
+            }
             [found, version, ..] => {
                 return Err(bad(format!(
                     "kind {found}, format {version} (this build reads kind {kind} up to format {})",
@@ -106,6 +127,8 @@ impl Record {
             }
             short => return Err(bad(format!("{} bytes", short.len()))),
         };
+        let grown = (added > 0).then(|| [body, &vec![0; added]].concat());
+        let body = grown.as_deref().unwrap_or(body);
         let record: Result<Self, String> = match key {
             Key::Machine(_) => whole(body).map(Self::Machine),
             Key::Revision(..) => whole(body).map(Self::Revision),
@@ -115,10 +138,12 @@ impl Record {
             Key::Inbox(..) => whole(body).map(Self::Queued),
             Key::History(..) => whole(body).map(Self::Entry),
             Key::Dedup(..) => whole(body).map(Self::Dedup),
-            Key::Due(..) | Key::Timer(..) | Key::Open(..) => whole(body).map(|()| Self::Mark),
+            Key::Due(..) | Key::Timer(..) | Key::Open(..) | Key::Lapse(..) => whole(body).map(|()| Self::Mark),
             Key::Session(_) => whole(body).map(Self::Session),
             Key::Expiry(..) => whole(body).map(Self::Expires),
             Key::Secret => whole(body).map(Self::Secret),
+            Key::Lease(_) => whole(body).map(Self::Lease),
+            Key::LeaseEntry(..) => whole(body).map(Self::LeaseEntry),
         };
         record.map_err(bad)
     }

@@ -2,7 +2,7 @@
 
 use super::{Failure, Key, Record};
 use crate::doc::Digest;
-use crate::ids::{EventId, Name, Principal};
+use crate::ids::{EventId, LeaseName, Name, Principal};
 use crate::number::{FencingToken, Version};
 use crate::rejection::Rejection;
 use crate::time::{StoreTime, WallTime};
@@ -112,6 +112,16 @@ pub enum What {
     Deleted,
     /// Something that changed nothing.
     Fact(FactKind, String),
+    /// A step took a lease.
+    Leased(LeaseName),
+    /// A step gave a lease back.
+    Returned(LeaseName),
+    /// The execution lost a lease while no attempt ran.
+    LeaseLost(LeaseName),
+    /// The step begins once it gets this lease.
+    Awaits(LeaseName),
+    /// An operator ended the execution: the reason given, and whether it was forced.
+    Unlocked(String, bool),
 }
 
 /// Why an attempt begins apart from a transition.
@@ -125,6 +135,8 @@ pub enum BeginReason {
     HostStopped,
     /// An operator unparked it.
     Unparked,
+    /// It got the lease it waited for.
+    Leased,
 }
 
 impl Entry {

@@ -35,6 +35,14 @@ impl Entry {
             What::Begun(BeginReason::HostStopped) => {
                 format!("attempt {} stopped with its host, begun again", attempt_number.saturating_sub(1))
             }
+            What::Begun(BeginReason::Leased) => format!("attempt {attempt_number} begun, its leases granted"),
+            What::Leased(lease) => format!("took lease {lease}"),
+            What::Returned(lease) => format!("gave lease {lease} back"),
+            What::LeaseLost(lease) => format!("lost lease {lease}"),
+            What::Awaits(lease) => format!("waits for lease {lease}"),
+            What::Unlocked(reason, forced) => {
+                format!("{} to {to}: {reason}", if *forced { "unlocked by force" } else { "unlocked" })
+            }
             What::Begun(BeginReason::Unparked) => format!("attempt {attempt_number} begun after unpark"),
             What::Ended(failure, next) => {
                 let then = next.map_or(String::new(), |ms| format!(", next in {}", Span(ms)));

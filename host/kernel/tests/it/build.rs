@@ -5,8 +5,8 @@ use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{EntityId, Name};
 use interlock_kernel::limits::DEDUP_MS_DEFAULT;
 use interlock_kernel::machine::{
-    ApplyPolicy, Contract, EventSpec, FailurePath, Machine, MachineLimits, Move, OnBusy, Retry, Revisions, State,
-    StateKind, TimerSpec,
+    ApplyPolicy, Contract, EventSpec, FailurePath, Leases, Machine, MachineLimits, Move, OnBusy, Retry, Revisions,
+    State, StateKind, TimerSpec,
 };
 use interlock_kernel::record::{Condition, Expect};
 use interlock_kernel::time::WallTime;
@@ -188,6 +188,7 @@ pub(crate) fn machine(text: &str, initial: &str) -> Mc {
         events: BTreeMap::new(),
         states: BTreeMap::new(),
         limits: MachineLimits::default(),
+        leases: Leases::default(),
     })
 }
 

@@ -37,6 +37,16 @@ pub(crate) fn verb(verb: &Verb) -> String {
         Verb::Recover(entity) => format!("recover {entity}"),
         Verb::Continue(entity) => format!("continue {entity}"),
         Verb::Sweep => "sweep".to_owned(),
+        Verb::Acquire(ask) => format!("{} acquires {} for {} ms", ask.label, ask.lease, ask.terms.ttl_ms),
+        Verb::Extend { lease, token, .. } => format!("extend {lease} under token {token}"),
+        Verb::Release { lease, token, .. } => format!("release {lease} under token {token}"),
+        Verb::Withdraw { lease, .. } => format!("withdraw from {lease}"),
+        Verb::Lease(claim, ask) => format!("{ask:?} by attempt {} token {}", claim.attempt, claim.token),
+        Verb::Renew(claim) => format!("renew for attempt {} token {}", claim.attempt, claim.token),
+        Verb::Lapse(lease) => format!("lapse {lease}"),
+        Verb::Lose(execution, lease) => format!("{execution} loses {lease}"),
+        Verb::Turn(execution, lease) => format!("turn of {execution} for {lease}"),
+        Verb::Unlock { entity, to, force, reason } => format!("unlock {entity} to {to}, force {force}: {reason}"),
         Verb::Audit { entity, found, abandoned } => {
             format!("audit {entity}, {} found, abandoned {abandoned:?}", found.len())
         }
@@ -69,6 +79,12 @@ pub(crate) fn outcome(outcome: &Answered) -> String {
         }
         Ok(Outcome::Swept { removed, more }) => format!("swept {removed}{}", if *more { ", more" } else { "" }),
         Ok(Outcome::Repaired(what)) => format!("repaired {what:?}"),
+        Ok(Outcome::Leased { claim, new, ttl_ms, .. }) => {
+            let how = if *new { "granted" } else { "renewed" };
+            format!("{how} {} token {} for {ttl_ms} ms", claim.lease, claim.token)
+        }
+        Ok(Outcome::InLine { before }) => format!("in line behind {before}"),
+        Ok(Outcome::Released) => "released".to_owned(),
     }
 }
 
@@ -106,6 +122,13 @@ pub(crate) fn head(head: &Head) -> String {
     }
     if let Some(park) = &head.park {
         let _ = write!(text, ", parked {} ({})", park.code, park.reason);
+    }
+    if !head.leases.is_empty() {
+        let names: Vec<&str> = head.leases.iter().map(interlock_kernel::ids::LeaseName::as_str).collect();
+        let _ = write!(text, ", leases {}", names.join(" "));
+    }
+    if let Some(lease) = &head.awaits {
+        let _ = write!(text, ", awaits {lease}");
     }
     if head.inbox.length > 0 {
         let _ = write!(text, ", inbox {}", head.inbox.length);
@@ -148,6 +171,9 @@ fn key(key: &Key) -> String {
         Key::Session(id) => format!("session {id}"),
         Key::Expiry(due, ..) => format!("X {}", due.0),
         Key::Secret => "secret".to_owned(),
+        Key::Lease(lease) => format!("lease {lease}"),
+        Key::LeaseEntry(lease, number) => format!("{lease} l{number}"),
+        Key::Lapse(due, lease) => format!("Y {} {lease}", due.0),
     }
 }
 
@@ -158,6 +184,8 @@ fn wake(wake: &Wake) -> String {
         Wake::Timer(due) => format!("timer {}", due.0),
         Wake::Fence { token, why, .. } => format!("fence {token} ({why})"),
         Wake::Settled(entity) => format!("settled {}", entity.key),
+        Wake::Lapse(due) => format!("lapse {}", due.0),
+        Wake::Granted(lease) => format!("granted {lease}"),
     }
 }
 

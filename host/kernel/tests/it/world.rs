@@ -16,7 +16,7 @@ use interlock_kernel::time::{Now, Session, StoreTime, WallTime};
 use interlock_kernel::timer::CalendarRule;
 use interlock_kernel::view::{Breach, Claim, Decision, Event, Rules, Schema, Span, Start, Stop, View, Wake};
 use interlock_kernel::{SessionId, decide};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub(crate) type Answered = Result<Outcome, Rejection>;
@@ -217,9 +217,9 @@ impl World {
         self.decisions = 0;
         self.mismatches = 0;
         let title = show::verb(&verb);
-        let mut next = Some(Command { by, verb });
+        let mut next = VecDeque::from([Command { by, verb }]);
         let mut first = None;
-        while let Some(command) = next.take() {
+        while let Some(command) = next.pop_front() {
             self.decisions += 1;
             assert!(self.decisions <= INBOX_MAX + 3, "a job that never ends: {title}");
             let mut decision = decide(&self.records, &self.rules, self.now(), &command)
@@ -227,7 +227,7 @@ impl World {
             if let Some(tamper) = self.tamper {
                 tamper(&self.records, &command, &mut decision);
             }
-            next.clone_from(&decision.then);
+            next.extend(decision.then.iter().cloned());
             let outcome = self.commit(decision);
             first.get_or_insert(outcome);
         }

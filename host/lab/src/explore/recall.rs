@@ -111,6 +111,15 @@ async fn recite(memory: &Mutex<Memory>, begin: Digest, attempt: &Attempt) -> Opt
                 Ok(holds) => Told::Holds(holds),
                 Err(error) => Told::Refused(error.into()),
             },
+            Next::Asks(Asked::Lease(ask)) => match attempt.lease(ask).await {
+                Ok(Some(held)) => Told::Leased(held.claim, held.ttl_ms),
+                Ok(None) => Told::Released,
+                Err(error) => Told::Refused(error),
+            },
+            Next::Asks(Asked::StillHoldsLease(claim)) => match attempt.still_holds_lease(&claim).await {
+                Ok(holds) => Told::Holds(holds),
+                Err(error) => Told::Refused(error.into()),
+            },
         };
         at = after(at, &told, attempt.left_ms());
     }

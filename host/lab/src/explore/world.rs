@@ -8,7 +8,7 @@ use crate::lab::{Fault, Lab, LabError};
 use crate::scenario::{Request, Stage};
 use crate::story::{Story, of_call, of_fault, of_seen};
 use interlock_coordinator::{Awaited, Coming, EntityView, SubmitError};
-use interlock_kernel::command::{Change, Outcome};
+use interlock_kernel::command::{Change, LeaseAsk, Outcome};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::Principal;
 use interlock_kernel::record::AnswerKind;
@@ -351,6 +351,10 @@ fn asked(asked: &Asked) -> String {
         Asked::Transition(to, change) => format!("to {to} {}", content(change)),
         Asked::Reload | Asked::LookAgain => "reload".to_owned(),
         Asked::StillHolds => "still-holds".to_owned(),
+        Asked::Lease(LeaseAsk::Acquire(lease, ttl_ms)) => format!("acquire {lease} {ttl_ms:?}"),
+        Asked::Lease(LeaseAsk::Extend(held, ttl_ms)) => format!("extend {} {ttl_ms:?}", held.lease),
+        Asked::Lease(LeaseAsk::Release(held)) => format!("release {}", held.lease),
+        Asked::StillHoldsLease(held) => format!("still-holds {}", held.lease),
     }
 }
 
@@ -363,6 +367,8 @@ fn told(told: &Told) -> String {
         Told::Written(_) => "written".to_owned(),
         Told::Read(snapshot) => format!("read {} {:?}", snapshot.state, snapshot.documents),
         Told::Holds(holds) => format!("holds {holds}"),
+        Told::Leased(held, ttl_ms) => format!("leased {} {ttl_ms}", held.lease),
+        Told::Released => "released".to_owned(),
         Told::Refused(error) => match error.rejection() {
             Some(no) => format!("refused {} {}", no.code, no.subject),
             None => "no answer".to_owned(),

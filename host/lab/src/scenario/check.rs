@@ -31,9 +31,15 @@ impl Heard {
             Ok(Outcome::Now { changed, .. }) => heard(AnswerKind::Accepted, !changed),
             Ok(Outcome::Applied { generation: now }) => heard(AnswerKind::Accepted, *now == generation),
             Ok(Outcome::Nothing) => heard(AnswerKind::Accepted, true),
-            Ok(Outcome::Written { .. } | Outcome::Session(..) | Outcome::Swept { .. } | Outcome::Repaired(_)) => {
-                heard(AnswerKind::Accepted, false)
-            }
+            Ok(Outcome::InLine { .. }) => heard(AnswerKind::Queued, false),
+            Ok(Outcome::Leased { new, .. }) => heard(AnswerKind::Accepted, !new),
+            Ok(
+                Outcome::Written { .. }
+                | Outcome::Session(..)
+                | Outcome::Swept { .. }
+                | Outcome::Repaired(_)
+                | Outcome::Released,
+            ) => heard(AnswerKind::Accepted, false),
             Err(SubmitError::Rejected(no)) => Self {
                 answer: Answer { kind: AnswerKind::Refused(Some(no.code)), again: false },
                 why: Some(format!("expected {}, got {}", no.expected, no.got)),

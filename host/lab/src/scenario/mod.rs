@@ -18,7 +18,7 @@ pub use play::{Miss, Played, Stage, play};
 pub use read::read;
 
 use crate::{Asked, Fault};
-use interlock_kernel::command::{Create, OnExisting, Verb};
+use interlock_kernel::command::{Create, LeaseAsk, OnExisting, Verb};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{EntityId, EventId, Name};
 use interlock_kernel::record::Expect;
@@ -295,14 +295,26 @@ pub enum CallKind {
     Reload,
     /// Whether it is still the open one.
     StillHolds,
+    /// A lease.
+    Acquire,
+    /// A lease, for longer.
+    Extend,
+    /// A lease, given back.
+    Release,
+    /// Whether a lease is still held.
+    StillHoldsLease,
 }
 
 impl CallKind {
-    pub(crate) const WORDS: [(&'static str, Self); 4] = [
+    pub(crate) const WORDS: [(&'static str, Self); 8] = [
         ("save", Self::Save),
         ("transition", Self::Transition),
         ("reload", Self::Reload),
         ("still-holds", Self::StillHolds),
+        ("acquire", Self::Acquire),
+        ("extend", Self::Extend),
+        ("release", Self::Release),
+        ("still-holds-lease", Self::StillHoldsLease),
     ];
 
     /// Of what an attempt asks.
@@ -313,6 +325,10 @@ impl CallKind {
             Asked::Transition(..) => Self::Transition,
             Asked::Reload | Asked::LookAgain => Self::Reload,
             Asked::StillHolds => Self::StillHolds,
+            Asked::Lease(LeaseAsk::Acquire(..)) => Self::Acquire,
+            Asked::Lease(LeaseAsk::Extend(..)) => Self::Extend,
+            Asked::Lease(LeaseAsk::Release(_)) => Self::Release,
+            Asked::StillHoldsLease(_) => Self::StillHoldsLease,
         }
     }
 }

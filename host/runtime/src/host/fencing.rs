@@ -17,11 +17,16 @@ impl wit::Host for Guest {
         Ok(holds.map_err(Stopped::from)?)
     }
 
-    fn lease_token(&mut self, _lease: Resource<Lease>) -> wasmtime::Result<u64> {
-        Err(Stopped::NoLease.into())
+    fn lease_token(&mut self, lease: Resource<Lease>) -> wasmtime::Result<u64> {
+        let Lease(held) = self.table.get(&lease)?;
+        Ok(self.handle.lease_token(held).map_err(Stopped::from)?)
     }
 
-    fn still_holds_lease(&mut self, _lease: Resource<Lease>) -> wasmtime::Result<bool> {
-        Err(Stopped::NoLease.into())
+    async fn still_holds_lease(&mut self, lease: Resource<Lease>) -> wasmtime::Result<bool> {
+        let held = self.table.get(&lease)?.0.clone();
+        let asked = self.engines.uptime();
+        let holds = self.handle.still_holds_lease(&held).await;
+        self.waited_since(asked);
+        Ok(holds.map_err(Stopped::from)?)
     }
 }

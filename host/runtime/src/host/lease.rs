@@ -1,43 +1,57 @@
-//! `lease`: no machine is granted one in this release, so no handle of one exists.
+//! `lease`: named exclusive rights of the execution.
 
 use crate::bindings::interlock::step::lease as wit;
 use crate::guest::{Entity, Guest, Lease, Refusal};
 use crate::stopped::Stopped;
-use interlock_kernel::rejection::{Code, Rejection};
 use wasmtime::component::Resource;
 
 impl wit::Host for Guest {
-    fn acquire(
+    async fn acquire(
         &mut self,
         _entity: Resource<Entity>,
         name: String,
-        _ttl_ms: Option<u64>,
+        ttl_ms: Option<u64>,
     ) -> Result<Resource<Lease>, Refusal> {
-        self.handle.may_ask()?;
-        let got = "a machine without leases";
-        let no = Rejection::new(Code::NotFound, name, "a lease granted to the machine", got);
-        Err(self.handle.refuse(no).into())
+        let wanted = self.handle.wanted(&name, ttl_ms)?;
+        let asked = self.engines.uptime();
+        let held = self.handle.acquire(wanted).await;
+        self.waited_since(asked);
+        self.table.push(Lease(held?)).map_err(|full| Refusal::Trap(full.into()))
     }
 }
 
 impl wit::HostLease for Guest {
-    fn name(&mut self, _lease: Resource<Lease>) -> wasmtime::Result<String> {
-        Err(Stopped::NoLease.into())
+    fn name(&mut self, lease: Resource<Lease>) -> wasmtime::Result<String> {
+        self.pass()?;
+        Ok(self.table.get(&lease)?.0.claim.lease.to_string())
     }
 
-    fn left_ms(&mut self, _lease: Resource<Lease>) -> wasmtime::Result<u64> {
-        Err(Stopped::NoLease.into())
+    fn left_ms(&mut self, lease: Resource<Lease>) -> wasmtime::Result<u64> {
+        let Lease(held) = self.table.get(&lease)?;
+        Ok(self.handle.lease_left_ms(held).map_err(Stopped::from)?)
     }
 
-    fn extend(&mut self, _lease: Resource<Lease>, _ttl_ms: Option<u64>) -> Result<(), Refusal> {
-        Err(Stopped::NoLease.into())
+    async fn extend(&mut self, lease: Resource<Lease>, ttl_ms: Option<u64>) -> Result<(), Refusal> {
+        let Lease(held) = self.table.get(&lease).map_err(|unknown| Refusal::Trap(unknown.into()))?;
+        let held = held.clone();
+        let asked = self.engines.uptime();
+        let extended = self.handle.extend(&held, ttl_ms).await;
+        self.waited_since(asked);
+        let Lease(held) = self.table.get_mut(&lease).map_err(|unknown| Refusal::Trap(unknown.into()))?;
+        *held = extended?;
+        Ok(())
     }
 
-    fn release(&mut self, _lease: Resource<Lease>) -> Result<(), Refusal> {
-        Err(Stopped::NoLease.into())
+    async fn release(&mut self, lease: Resource<Lease>) -> Result<(), Refusal> {
+        let Lease(held) = self.table.delete(lease).map_err(|unknown| Refusal::Trap(unknown.into()))?;
+        let asked = self.engines.uptime();
+        let released = self.handle.release(held).await;
+        self.waited_since(asked);
+        Ok(released?)
     }
 
-    fn drop(&mut self, _lease: Resource<Lease>) -> wasmtime::Result<()> {
+    fn drop(&mut self, lease: Resource<Lease>) -> wasmtime::Result<()> {
+        self.table.delete(lease)?;
         Ok(())
     }
 }

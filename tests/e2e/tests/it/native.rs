@@ -149,6 +149,8 @@ fn words(seen: &Seen) -> String {
                 Asked::Reload => "reload".to_owned(),
                 Asked::LookAgain => "look again".to_owned(),
                 Asked::StillHolds => "still holds".to_owned(),
+                Asked::Lease(ask) => format!("{ask:?}"),
+                Asked::StillHoldsLease(held) => format!("still holds {}", held.lease),
             };
             let told = match told {
                 Told::Written(version) => format!("v{version}"),
@@ -156,6 +158,8 @@ fn words(seen: &Seen) -> String {
                     format!("v{} {:?}", snapshot.version, snapshot.documents.data.as_ref().map(plain))
                 }
                 Told::Holds(holds) => holds.to_string(),
+                Told::Leased(held, ttl_ms) => format!("{} token {} for {ttl_ms} ms", held.lease, held.token),
+                Told::Released => "released".to_owned(),
                 Told::Refused(error) => error.to_string(),
             };
             format!("{} {} asks {asked}: {told}", held.place, held.nth)

@@ -34,6 +34,9 @@ fn letter(key: &Key) -> u8 {
         Key::Session(_) => b'S',
         Key::Expiry(..) => b'X',
         Key::Secret => b'K',
+        Key::Lease(_) => b'L',
+        Key::LeaseEntry(..) => b'F',
+        Key::Lapse(..) => b'4',
     }
 }
 
@@ -55,6 +58,9 @@ fn key(letter: u8) -> Option<Key> {
         b'S' => Key::Session(SessionId::stored(1)),
         b'X' => Key::Expiry(StoreTime(1), 1, 1),
         b'K' => Key::Secret,
+        b'L' => Key::Lease("l".parse().ok()?),
+        b'F' => Key::LeaseEntry("l".parse().ok()?, 1),
+        b'4' => Key::Lapse(StoreTime(1), "l".parse().ok()?),
         _ => return None,
     })
 }
@@ -130,6 +136,8 @@ fn documents(record: &Record) -> Vec<&Doc> {
         | Record::Mark
         | Record::Session(_)
         | Record::Expires(_)
+        | Record::Lease(_)
+        | Record::LeaseEntry(_)
         | Record::Secret(_) => Vec::new(),
     }
 }

@@ -15,7 +15,7 @@ use interlock_kernel::time::{Now, Session, StoreTime, WallTime};
 use interlock_kernel::view::{Decision, Rules as _, Schema, Span, Start, Stop, View, Wake};
 use interlock_manifest::RuleBook;
 use interlock_store::{TXN_BYTES, TXN_WRITES, VALUE_BYTES};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, LazyLock};
 
 /// What became of a job: its outcome, and whether the store was asked to write.
@@ -129,9 +129,9 @@ impl World {
     /// One job: a command, and what follows it in the same transaction.
     pub(super) fn run(&mut self, by: Principal, verb: Verb) -> Result<Answered, Broken> {
         self.seq += 1;
-        let (mut next, mut first, mut decisions) = (Some(Command { by, verb }), None, 0);
+        let (mut next, mut first, mut decisions) = (VecDeque::from([Command { by, verb }]), None, 0);
         let (mut writes, mut bytes) = (0, 0);
-        while let Some(command) = next.take() {
+        while let Some(command) = next.pop_front() {
             decisions += 1;
             holds!(decisions <= INBOX_MAX + 3, "a job of {decisions} decisions: {command:?}");
             let decision = match decide(&self.records, &*BOOK, self.now(), &command) {
@@ -141,7 +141,7 @@ impl World {
                 }
                 Err(stop) => return Err(Broken(format!("{command:?}: {stop}"))),
             };
-            next.clone_from(&decision.then);
+            next.extend(decision.then.iter().cloned());
             writes += decision.writes.len() as u64;
             bytes += self.commit(&decision)?;
             first.get_or_insert(decision.outcome);
