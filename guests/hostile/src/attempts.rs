@@ -4,7 +4,7 @@ use crate::bindings::interlock::step::transition::{Change, Checkpoint};
 use crate::bindings::interlock::step::types::{
     Appending, Assignment, Condition, ConditionStatus, Mutation, Rejection, Value,
 };
-use crate::bindings::interlock::step::{fencing, lease, log};
+use crate::bindings::interlock::step::{fencing, lease, log, timers};
 use crate::bindings::{Entity, Failure};
 use crate::{Went, change, heard, permanent};
 use std::hint::black_box;
@@ -29,6 +29,11 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("fence-loop", |_| loop_for_ever()),
     ("fence-calls", fence_calls),
     ("lease-not-granted", lease_not_granted),
+    ("timer-set", timer_set),
+    ("timer-names", timer_names),
+    ("timer-not-declared", timer_not_declared),
+    ("timer-count", timer_count),
+    ("timer-times", timer_times),
     // what is not a step's to write
     ("desired-is-for-clients", desired_is_for_clients),
     ("version-is-for-the-host", version_is_for_the_host),
@@ -119,6 +124,42 @@ fn fence_calls(entity: &Entity) -> Went {
 
 fn lease_not_granted(entity: &Entity) -> Went {
     all_refused(["master", "", "../x", "a\0b"].map(|name| lease::acquire(entity, name, Some(u64::MAX)).map(drop)))
+}
+
+/// What it may: the transition to `calm` carries the timer.
+fn timer_set(entity: &Entity) -> Went {
+    match timers::after(entity, "bell", 60_000) {
+        Ok(()) => Went::Refused(vec!["staged".to_owned()]),
+        Err(e) => Went::Through(heard(&e)),
+    }
+}
+
+/// Names that are none, and one of a mebibyte.
+fn timer_names(entity: &Entity) -> Went {
+    let long = "x".repeat(1 << 20);
+    all_refused(["", "Bell", "../bell", "bell\0", long.as_str()].map(|name| timers::after(entity, name, 1)))
+}
+
+/// Names that are good, of timers that the state it enters does not leave to steps.
+fn timer_not_declared(entity: &Entity) -> Went {
+    all_refused(
+        ["alarm", "after"].map(|name| timers::after(entity, name, 1).and_then(|()| entity.transition(&change("calm")))),
+    )
+}
+
+/// One name more than a commit carries; those before are carried, and judged by the commit.
+fn timer_count(entity: &Entity) -> Went {
+    let staged: Vec<_> = (0..17).map(|nth| timers::cancel(entity, &format!("bell-{nth}"))).collect();
+    let refused = staged.into_iter().filter_map(Result::err).collect::<Vec<_>>();
+    let committed = entity.transition(&change("calm"));
+    all_refused([refused.into_iter().next().map_or(Ok(()), Err), committed])
+}
+
+/// Times beyond every bound.
+fn timer_times(entity: &Entity) -> Went {
+    let after = timers::after(entity, "bell", u64::MAX).and_then(|()| entity.transition(&change("calm")));
+    let at = timers::at(entity, "bell", i64::MAX).and_then(|()| entity.transition(&change("calm")));
+    all_refused([after, at])
 }
 
 // --- What is not a step's to write -------------------------------------------

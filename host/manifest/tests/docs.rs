@@ -8,8 +8,11 @@ const AROUND: &str = r#"
 machine = "m"
 owner   = "o"
 initial = "calm"
+component = "m.wasm"
 desired.schema = false
 outputs.schema = false
+[events.work]
+schema = false
 [data.schema]
 properties.renew_at = { type = "string", format = "date-time" }
 properties.nudges = { type = "integer" }
@@ -25,8 +28,13 @@ after = { wait = "1s", to = "calm" }
 [states.billing]
 kind = "rest"
 after = { wait = "1s", to = "calm" }
+[states.working]
+step = "work"
+to = ["calm"]
+deadline = "1h"
 [states.calm]
 kind = "rest"
+on.work = { to = "working" }
 "#;
 
 fn examples() -> Vec<&'static str> {
@@ -36,7 +44,7 @@ fn examples() -> Vec<&'static str> {
 #[test]
 fn every_example_of_the_page_on_timers_is_a_good_manifest() {
     let examples = examples();
-    assert_eq!(examples.len(), 3);
+    assert_eq!(examples.len(), 4);
     for example in examples {
         let report = parse("timers.md", &format!("{AROUND}{example}\n"));
         // Each example enters some of the states only.

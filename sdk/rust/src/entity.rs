@@ -167,8 +167,16 @@ impl Entity {
         Timer { entity: self, name }
     }
 
-    pub(crate) fn host(&self) -> &Handle {
-        &self.host
+    pub(crate) fn timer_after(&self, name: &str, ms: u64) -> Result<(), Rejection> {
+        self.host.timer_after(name, ms)
+    }
+
+    pub(crate) fn timer_at(&self, name: &str, unix_ms: i64) -> Result<(), Rejection> {
+        self.host.timer_at(name, unix_ms)
+    }
+
+    pub(crate) fn timer_cancel(&self, name: &str) -> Result<(), Rejection> {
+        self.host.timer_cancel(name)
     }
 
     pub(crate) fn token(&self) -> u64 {

@@ -19,7 +19,7 @@ impl Timer<'_> {
     /// Rejections: fenced, spent, invalid, limit.
     pub fn after(self, wait: Duration) -> Result<(), Rejection> {
         let ms = wait.as_nanos().div_ceil(1_000_000);
-        self.entity.host().timer_after(self.name, u64::try_from(ms).unwrap_or(u64::MAX))
+        self.entity.timer_after(self.name, u64::try_from(ms).unwrap_or(u64::MAX))
     }
 
     /// Due at this instant, in milliseconds since 1970; at once if it is past.
@@ -27,7 +27,7 @@ impl Timer<'_> {
     /// # Errors
     /// Rejections: fenced, spent, invalid, limit.
     pub fn at_ms(self, unix_ms: i64) -> Result<(), Rejection> {
-        self.entity.host().timer_at(self.name, unix_ms)
+        self.entity.timer_at(self.name, unix_ms)
     }
 
     /// Not due at all.
@@ -35,6 +35,6 @@ impl Timer<'_> {
     /// # Errors
     /// Rejections: fenced, spent, invalid, limit.
     pub fn cancel(self) -> Result<(), Rejection> {
-        self.entity.host().timer_cancel(self.name)
+        self.entity.timer_cancel(self.name)
     }
 }

@@ -102,6 +102,26 @@ async fn leases_that_nobody_granted_are_not_found() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn timers_under_names_that_are_none_are_invalid() -> Result<()> {
+    heard(&refused("timer-names").await?, &["invalid"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn timers_that_no_state_leaves_to_steps_are_not_allowed() -> Result<()> {
+    heard(&refused("timer-not-declared").await?, &["not_allowed"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_seventeenth_timer_meets_its_limit_and_the_others_are_judged() -> Result<()> {
+    heard(&refused("timer-count").await?, &["limit", "not_allowed"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn timers_beyond_every_bound_meet_their_limit() -> Result<()> {
+    heard(&refused("timer-times").await?, &["limit"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn desired_and_events_are_not_a_steps_to_write() -> Result<()> {
     heard(&refused("desired-is-for-clients").await?, &["denied", "invalid"])
 }

@@ -5,5 +5,6 @@ mod deploy;
 mod hostile;
 mod library;
 mod speed;
+mod timers;
 mod unknown;
 mod wasi;

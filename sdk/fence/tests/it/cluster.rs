@@ -88,6 +88,8 @@ impl Cluster {
         server.args(["-c", WHILE_STDIN_LASTS, "sh"]).arg(programs.join("postgres")).arg("-D").arg(&data);
         // No power is cut here: what a transaction may see is tested, and not the disk.
         server.args(["-c", "listen_addresses=", "-c", "fsync=off", "-k"]).arg(folder.path());
+        // A test that waits for itself fails instead.
+        server.args(["-c", "lock_timeout=60s"]);
         let log = File::create(folder.path().join("log")).unwrap();
         server.stdin(Stdio::piped()).stdout(log.try_clone().unwrap()).stderr(log);
         Self { server: server.spawn().unwrap(), folder }

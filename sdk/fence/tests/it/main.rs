@@ -8,6 +8,7 @@ mod headers;
 mod layer;
 mod postgres;
 mod problems;
+mod recipes;
 mod requests;
 mod sqlite;
 mod tools;
