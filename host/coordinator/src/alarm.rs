@@ -11,8 +11,10 @@ use tokio::sync::Notify;
 pub(crate) struct Alarms {
     due: AtomicU64,
     timer: AtomicI64,
+    send: AtomicU64,
     pub(crate) due_changed: Notify,
     pub(crate) timer_changed: Notify,
+    pub(crate) send_changed: Notify,
 }
 
 impl Default for Alarms {
@@ -22,6 +24,8 @@ impl Default for Alarms {
             timer: AtomicI64::new(i64::MAX),
             due_changed: Notify::new(),
             timer_changed: Notify::new(),
+            send: AtomicU64::new(u64::MAX),
+            send_changed: Notify::new(),
         }
     }
 }
@@ -39,6 +43,23 @@ impl Alarms {
         if self.timer.fetch_min(at.0, Ordering::AcqRel) > at.0 {
             self.timer_changed.notify_one();
         }
+    }
+
+    /// An effect is to be tried at this store time.
+    pub(crate) fn send(&self, at: StoreTime) {
+        if self.send.fetch_min(at.0, Ordering::AcqRel) > at.0 {
+            self.send_changed.notify_one();
+        }
+    }
+
+    /// See [`Self::arm_due`].
+    pub(crate) fn arm_send(&self) {
+        self.send.store(u64::MAX, Ordering::Release);
+    }
+
+    /// See [`Self::set_due`].
+    pub(crate) fn set_send(&self, at: u64) {
+        self.send.fetch_min(at, Ordering::AcqRel);
     }
 
     /// Called before the index is read: what is committed from now on rings.
@@ -66,5 +87,6 @@ impl Alarms {
     pub(crate) fn look_again(&self) {
         self.due_changed.notify_one();
         self.timer_changed.notify_one();
+        self.send_changed.notify_one();
     }
 }

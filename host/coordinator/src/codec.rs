@@ -7,11 +7,14 @@
 //!                   7 <place u64>      inbox
 //!                   8 <!inc> <!n>      history, newest first: it lands beside the head
 //!                   9 <event id>       dedup; survives delete
+//!                  10 <n u64>          effects that are not settled
+//! F <session u64> <entity> <n u64>     effects in flight by session
 //! K                                    the store's secret
 //! L <lease> 0                          lease
 //!           8 <!n>                     what became of it, newest first
 //! M <machine>                          machine
 //! N <session u64>                      sessions
+//! O <machine> <target> <due u64> <entity> <n u64>  the first effect of each lane, by target
 //! R <machine> <number u64>             revisions
 //! S <session u64> <entity>             open attempts by session: orphans without a scan
 //! T <due i64> <entity> <timer>         timers
@@ -31,9 +34,11 @@ use std::str::FromStr;
 const DUE: u8 = b'D';
 const ENTITY: u8 = b'E';
 const SECRET: u8 = b'K';
+const FLIGHT: u8 = b'F';
 const LEASE: u8 = b'L';
 const MACHINE: u8 = b'M';
 const SESSION: u8 = b'N';
+const OUTBOX: u8 = b'O';
 const REVISION: u8 = b'R';
 const OPEN: u8 = b'S';
 const TIMER: u8 = b'T';
@@ -44,6 +49,7 @@ const HEAD: u8 = 0;
 const INBOX: u8 = 7;
 const HISTORY: u8 = 8;
 const DEDUP: u8 = 9;
+const EFFECT: u8 = 10;
 
 /// The lowest byte that sorts behind every record of an entity.
 const BEHIND: u8 = 0xFF;
@@ -86,6 +92,11 @@ pub(crate) fn encode(key: &Key) -> Vec<u8> {
         Key::Lease(lease) => out.family(LEASE).text(lease.as_str()).byte(HEAD),
         Key::LeaseEntry(lease, number) => out.family(LEASE).text(lease.as_str()).byte(HISTORY).number(!*number),
         Key::Lapse(due, lease) => out.family(LAPSE).number(due.0).text(lease.as_str()),
+        Key::Effect(entity, number) => out.of(entity).byte(EFFECT).number(*number),
+        Key::Outbox(machine, target, due, entity, number) => {
+            out.family(OUTBOX).text(machine.as_str()).text(target.as_str()).number(due.0).entity(entity).number(*number)
+        }
+        Key::Flight(session, entity, number) => out.family(FLIGHT).number(session.get()).entity(entity).number(*number),
     };
     out.0
 }
@@ -109,6 +120,7 @@ pub fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
                     Key::History(entity, incarnation, !rest.number()?)
                 }
                 DEDUP => Key::Dedup(entity, rest.name::<EventId>()?),
+                EFFECT => Key::Effect(entity, rest.number()?),
                 byte => match Part::ALL.into_iter().find(|part| part_byte(*part) == byte) {
                     Some(part) => Key::Part(entity, part),
                     None => return Err(rest.bad("a record of an entity")),
@@ -129,6 +141,11 @@ pub fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
                 _ => return Err(rest.bad("a record of a lease")),
             }
         }
+        OUTBOX => {
+            let (machine, target) = (rest.name()?, rest.name()?);
+            Key::Outbox(machine, target, StoreTime(rest.number()?), rest.entity()?, rest.number()?)
+        }
+        FLIGHT => Key::Flight(SessionId::stored(rest.number()?), rest.entity()?, rest.number()?),
         LAPSE => Key::Lapse(StoreTime(rest.number()?), rest.name::<LeaseName>()?),
         _ => return Err(rest.bad("a known family")),
     };
@@ -153,6 +170,11 @@ pub(crate) fn range(span: &Span) -> (Vec<u8>, Vec<u8>) {
         Span::Inbox(entity) => {
             let mut from = Writer(Vec::new());
             from.of(entity).byte(INBOX);
+            behind(from.0)
+        }
+        Span::Effects(entity) => {
+            let mut from = Writer(Vec::new());
+            from.of(entity).byte(EFFECT);
             behind(from.0)
         }
         Span::History(entity, incarnation, newest) => history(entity, incarnation.get(), *newest),
@@ -181,6 +203,23 @@ pub(crate) fn timers() -> (Vec<u8>, Vec<u8>) {
 /// All open attempts, by session.
 pub(crate) fn open() -> (Vec<u8>, Vec<u8>) {
     family(OPEN)
+}
+
+/// All first effects of lanes, by target.
+pub(crate) fn outbox() -> (Vec<u8>, Vec<u8>) {
+    family(OUTBOX)
+}
+
+/// Behind the last effect of a target: where the next target begins.
+pub(crate) fn behind_target(machine: &MachineName, target: &Name) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.family(OUTBOX).text(machine.as_str()).text(target.as_str());
+    behind(out.0).1
+}
+
+/// All effects in flight, by session.
+pub(crate) fn flights() -> (Vec<u8>, Vec<u8>) {
+    family(FLIGHT)
 }
 
 /// All index entries of leases.

@@ -7,6 +7,7 @@ use crate::dispatch::AttemptView;
 use crate::error::SubmitError;
 use crate::executor::Executor;
 use crate::leases::{self, LeaseView};
+use crate::outbox::{self, Courier, EffectView, NoCourier};
 use crate::supervise::{Task, TaskHealth, supervise};
 use crate::views::{self, Behind, EntityView, History, Listing, MachineView, Page};
 use crate::wait::{self, Settled};
@@ -28,7 +29,7 @@ use uuid::Uuid;
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How a coordinator runs.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// Attempts that run at a time; further ones wait for a slot.
     pub executions_max: usize,
@@ -37,11 +38,24 @@ pub struct Options {
     /// The secret of a store that has none yet, from which steps' random numbers are derived. None draws
     /// one; a host that has to run the same way twice names it.
     pub secret: Option<[u8; 32]>,
+    /// Makes the requests of effects. None refuses all of them.
+    pub courier: Option<Arc<dyn Courier>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { executions_max, reconcile, secret: _, courier } = self;
+        f.debug_struct("Options")
+            .field("executions_max", executions_max)
+            .field("reconcile", reconcile)
+            .field("courier", &courier.is_some())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { executions_max: 64, reconcile: true, secret: None }
+        Self { executions_max: 64, reconcile: true, secret: None, courier: None }
     }
 }
 
@@ -103,7 +117,8 @@ impl Coordinator {
     pub async fn open(store: Arc<dyn Store>, executor: Arc<dyn Executor>, options: Options) -> Result<Self, OpenError> {
         let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
         let slots = options.executions_max.max(1);
-        let core = Core::new(store, executor, slots, runtime);
+        let courier = options.courier.clone().unwrap_or_else(|| Arc::new(NoCourier));
+        let core = Core::new(store, executor, courier, slots, runtime);
         open_session(&core, options.secret).await.map_err(OpenError::Session)?;
         let mut tasks = vec![
             supervise(&core, "due", scheduler::due),
@@ -111,6 +126,7 @@ impl Coordinator {
             supervise(&core, "sweep", scheduler::sweep),
             supervise(&core, "deadlines", deadline::watch),
             supervise(&core, "fill", recover::fill),
+            supervise(&core, "outbox", outbox::run),
         ];
         if options.reconcile {
             tasks.push(supervise(&core, "reconcile", reconcile::run));
@@ -257,6 +273,22 @@ impl Coordinator {
         leases::leases(&self.core, beginning.to_owned(), after, limit).await
     }
 
+    /// An entity's effects that are not settled, in order.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn effects_of(&self, id: &EntityId) -> Result<Vec<EffectView>, StoreError> {
+        outbox::of(&self.core, id.clone()).await
+    }
+
+    /// The first effects of all lanes, by target, and those that are given up; at most `limit`.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn effects(&self, limit: usize) -> Result<Vec<EffectView>, StoreError> {
+        outbox::all(&self.core, limit).await
+    }
+
     /// History entries as they are committed, behind a position, or from now on.
     #[must_use]
     pub fn watch(&self, filter: Filter, after: Option<Position>) -> Watch {
@@ -383,6 +415,7 @@ async fn idle(core: &Arc<Core>) {
     while !core.dispatch().is_idle() {
         core.dispatch().idle.notified().await;
     }
+    core.flights().landed().await;
 }
 
 async fn open_session(core: &Arc<Core>, secret: Option<[u8; 32]>) -> Result<(), SubmitError> {

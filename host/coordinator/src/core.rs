@@ -5,6 +5,7 @@ use crate::counters::Counters;
 use crate::dispatch::{Dispatch, Running};
 use crate::error::SubmitError;
 use crate::executor::Executor;
+use crate::outbox::{Courier, Flights};
 use crate::txn::Revisions;
 use crate::wait::Waiters;
 use interlock_kernel::SessionId;
@@ -39,6 +40,7 @@ pub(crate) struct Core {
     alarms: Alarms,
     waiters: Waiters<EntityId>,
     lines: Waiters<LeaseName>,
+    flights: Flights,
     counters: Counters,
     refusing: AtomicBool,
     pausing: AtomicUsize,
@@ -46,7 +48,13 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(store: Arc<dyn Store>, executor: Arc<dyn Executor>, slots: usize, runtime: Handle) -> Arc<Self> {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        executor: Arc<dyn Executor>,
+        courier: Arc<dyn Courier>,
+        slots: usize,
+        runtime: Handle,
+    ) -> Arc<Self> {
         Arc::new(Self {
             store,
             executor,
@@ -59,6 +67,7 @@ impl Core {
             alarms: Alarms::default(),
             waiters: Waiters::default(),
             lines: Waiters::default(),
+            flights: Flights::new(courier),
             counters: Counters::default(),
             refusing: AtomicBool::new(false),
             pausing: AtomicUsize::new(0),
@@ -96,6 +105,11 @@ impl Core {
 
     pub(crate) fn waiters(&self) -> &Waiters<EntityId> {
         &self.waiters
+    }
+
+    /// Effects on their way.
+    pub(crate) fn flights(&self) -> &Flights {
+        &self.flights
     }
 
     /// Clients that stand in line for a lease.
@@ -184,6 +198,7 @@ impl Core {
                 Wake::Timer(at) => self.alarms.timer(at),
                 Wake::Fence { entity: _, token, why } => self.dispatch.fence(token.get(), why),
                 Wake::Settled(entity) => self.waiters.wake(&entity),
+                Wake::Send(at) => self.alarms.send(at),
                 Wake::Lapse(at) => self.alarms.due(at),
                 Wake::Granted(lease) => self.lines.wake(&lease),
             }

@@ -44,6 +44,7 @@ pub(crate) struct Counters {
     pub(crate) clock_jumps: Counter,
     pub(crate) resyncs: Counter,
     pub(crate) panics: Counter,
+    pub(crate) sent: Counter,
     pub(crate) leases: [Counter; LeaseWhat::ALL.len()],
 }
 
@@ -72,6 +73,7 @@ impl Default for Counters {
             clock_jumps: Counter::default(),
             resyncs: Counter::default(),
             panics: Counter::default(),
+            sent: Counter::default(),
             leases: array::from_fn(|_| Counter::default()),
         }
     }
@@ -144,6 +146,8 @@ pub struct Stats {
     pub resyncs: u64,
     /// Panics of background tasks and of the executor.
     pub panics: u64,
+    /// Tries of effects.
+    pub sent: u64,
     /// What became of leases, each kind once.
     pub leases: Vec<(LeaseWhat, u64)>,
     /// Attempts waiting for a slot now.
@@ -185,6 +189,7 @@ impl Stats {
             clock_jumps: counters.clock_jumps.get(),
             resyncs: counters.resyncs.get(),
             panics: counters.panics.get(),
+            sent: counters.sent.get(),
             leases: LeaseWhat::ALL.into_iter().zip(counters.leases.iter().map(Counter::get)).collect(),
             waiting,
             running,

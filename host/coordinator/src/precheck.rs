@@ -58,6 +58,11 @@ impl Core {
             | Verb::Lapse(_)
             | Verb::Lose(..)
             | Verb::Turn(..)
+            | Verb::Send(..)
+            | Verb::Settle { .. }
+            | Verb::Resend(..)
+            | Verb::Retry(..)
+            | Verb::Drop { .. }
             | Verb::Unlock { .. }
             | Verb::Audit { .. } => {}
         }

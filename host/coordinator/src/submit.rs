@@ -52,7 +52,12 @@ fn lane(verb: &Verb) -> Lane {
         | Verb::Renew(_)
         | Verb::Lapse(_)
         | Verb::Lose(..)
-        | Verb::Turn(..) => Lane::Completion,
+        | Verb::Turn(..)
+        | Verb::Send(..)
+        | Verb::Settle { .. }
+        | Verb::Resend(..)
+        | Verb::Retry(..)
+        | Verb::Drop { .. } => Lane::Completion,
         Verb::Deploy(_)
         | Verb::Rollback { .. }
         | Verb::Create(_)
@@ -85,6 +90,10 @@ fn is_new_work(verb: &Verb) -> bool {
         | Verb::Unlock { .. }
         | Verb::Lapse(_)
         | Verb::Renew(_)
+        | Verb::Send(..)
+        | Verb::Resend(..)
+        | Verb::Retry(..)
+        | Verb::Drop { .. }
         | Verb::Audit { .. } => true,
         Verb::OpenSession { .. }
         | Verb::CloseSession
@@ -97,6 +106,7 @@ fn is_new_work(verb: &Verb) -> bool {
         | Verb::Lease(..)
         | Verb::Lose(..)
         | Verb::Turn(..)
+        | Verb::Settle { .. }
         | Verb::Continue(_) => false,
     }
 }

@@ -234,7 +234,10 @@ pub fn entity_of(key: Key) -> Option<EntityId> {
         | Key::Dedup(id, _)
         | Key::Due(_, id)
         | Key::Timer(_, id, _)
-        | Key::Open(_, id) => Some(id),
+        | Key::Open(_, id)
+        | Key::Effect(id, _)
+        | Key::Outbox(_, _, _, id, _)
+        | Key::Flight(_, id, _) => Some(id),
         Key::Machine(_)
         | Key::Revision(..)
         | Key::Session(_)

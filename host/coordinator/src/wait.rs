@@ -256,6 +256,7 @@ fn moves(what: &What) -> bool {
         | What::Returned(_)
         | What::LeaseLost(_)
         | What::Awaits(_)
+        | What::Effect(..)
         | What::Fact(..) => false,
     }
 }

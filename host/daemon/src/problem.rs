@@ -72,6 +72,7 @@ impl Reason {
                 Code::Require => (code.as_str(), 422, "A requirement does not hold"),
                 Code::Guard => (code.as_str(), 422, "The guard does not hold"),
                 Code::Limit => (code.as_str(), 429, "A named limit is reached"),
+                Code::OutboxFull => (code.as_str(), 429, "A target does not keep up"),
                 Code::Unavailable => (code.as_str(), 503, "The store cannot answer now"),
             },
             Self::TooLarge => ("limit", 413, "More or longer than a named limit"),
@@ -224,6 +225,7 @@ fn sentence(rejection: &Rejection) -> String {
         Code::Busy => format!("{subject} is being modified and waits for an operator"),
         Code::Guard => format!("{subject} does not take this now: expected {expected}, got {got}"),
         Code::Final => format!("{subject} is over and takes nothing any more"),
+        Code::OutboxFull => format!("{subject} is full: its target does not keep up"),
         Code::Unavailable => format!("the store cannot answer now: {got}"),
         Code::Invalid
         | Code::NotFound

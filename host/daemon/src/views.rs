@@ -9,7 +9,7 @@ use crate::api::{
 };
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::machine::{Machine, Revision, StateKind};
-use interlock_kernel::record::{Answer, Changed, Condition, Entry, Failure, Head, LeaseEntry, Lock, What};
+use interlock_kernel::record::{Answer, Changed, Condition, EffectWhat, Entry, Failure, Head, LeaseEntry, Lock, What};
 use interlock_kernel::rejection::Rejection;
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::view::Documents;
@@ -315,6 +315,16 @@ fn kind_of(what: &What) -> (&'static str, Option<String>) {
         What::LeaseLost(lease) => ("lease-lost", Some(lease.to_string())),
         What::Awaits(lease) => ("awaits", Some(lease.to_string())),
         What::Unlocked(..) => ("unlocked", None),
+        What::Effect(what, target, ..) => {
+            let kind = match what {
+                EffectWhat::Done => "effect-done",
+                EffectWhat::Fenced => "effect-fenced",
+                EffectWhat::Failed => "effect-failed",
+                EffectWhat::Dropped => "effect-dropped",
+                EffectWhat::Retried => "effect-retried",
+            };
+            (kind, Some(target.to_string()))
+        }
         What::Fact(..) => ("fact", None),
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::doc::{Digest, Doc};
 use crate::ids::{EntityId, ExecutionId, GrantId, LeaseName, MachineName, Name, Principal};
-use crate::machine::Machine;
+use crate::machine::{Machine, Target};
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
-use crate::record::{Answer, Condition, Failure, Key, Terms};
+use crate::record::{Answer, Condition, Effect, Failure, Key, Terms};
 use crate::time::{StoreTime, WallTime};
 use crate::value::Mutation;
 use crate::view::{Claim, Event, LeaseClaim};
@@ -134,6 +134,32 @@ pub enum Verb {
     Lose(ExecutionId, LeaseName),
     /// It is the turn of an execution that stands in line for a lease.
     Turn(ExecutionId, LeaseName),
+    /// Begin a try of an effect.
+    Send(EntityId, u64),
+    /// What came of a try.
+    Settle {
+        /// The entity.
+        entity: EntityId,
+        /// The effect.
+        number: u64,
+        /// Which try of it.
+        nth: u32,
+        /// What came of it.
+        tried: Tried,
+    },
+    /// An effect was in flight when its session ended: it is tried again.
+    Resend(EntityId, u64),
+    /// An operator has an effect tried again.
+    Retry(EntityId, u64),
+    /// An operator gives an effect up.
+    Drop {
+        /// The entity.
+        entity: EntityId,
+        /// The effect.
+        number: u64,
+        /// For the record.
+        reason: String,
+    },
     /// End an execution, into a rest or failed final state.
     Unlock {
         /// The entity.
@@ -246,6 +272,57 @@ pub struct Change {
 pub struct Stage {
     /// Timers, at most [`STAGED_TIMERS_MAX`](crate::limits::STAGED_TIMERS_MAX); the last word on a name counts.
     pub timers: Vec<StagedTimer>,
+    /// Requests to the outside, in order.
+    pub effects: Vec<StagedEffect>,
+}
+
+/// A request that a step asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagedEffect {
+    /// The target.
+    pub target: Name,
+    /// What its URL's placeholders stand for.
+    pub fill: BTreeMap<String, String>,
+    /// Headers to add.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Doc>,
+}
+
+/// What came of one try of an effect.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Tried {
+    /// The target has done it.
+    Done(Said),
+    /// It may work later.
+    Again {
+        /// The pause that the target asks for, in ms.
+        after_ms: Option<u64>,
+        /// For people.
+        reason: String,
+        /// Whether the target may have seen it.
+        maybe_sent: bool,
+    },
+    /// The target says that somebody else acts by now.
+    Fenced(Said),
+    /// The target refuses it for good.
+    Failed(Said),
+    /// The operator does not allow it, or it could not be sent as it is: the target has not seen it.
+    Refused {
+        /// For people; what an operator is told besides stands in the log.
+        reason: String,
+    },
+}
+
+/// What a target said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    /// The status.
+    pub status: u16,
+    /// The body: JSON as it is, else as text.
+    pub body: Option<Doc>,
+    /// Whether there was more of it.
+    pub truncated: bool,
 }
 
 /// A timer that a step sets or takes back: of the visit that its transition enters, or for a save of the one it is in.
@@ -346,4 +423,19 @@ pub enum Outcome {
     },
     /// A lease is free again.
     Released,
+    /// A try of an effect begins.
+    Sending(Box<Sending>),
+}
+
+/// All a host needs to make a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sending {
+    /// Whose.
+    pub entity: EntityId,
+    /// Its number.
+    pub number: u64,
+    /// The effect.
+    pub effect: Effect,
+    /// Its target.
+    pub target: Target,
 }

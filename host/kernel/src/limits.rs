@@ -95,3 +95,21 @@ pub const LEASE_ENTRIES_MAX: u64 = 64;
 pub const LEASE_KEPT_MS: u64 = 86_400_000;
 /// An attempt is handed out only with this much of its leases left besides the renewal interval, in ms.
 pub const LEASE_MARGIN_MS: u64 = 500;
+/// Effects of one commit.
+pub const EFFECTS_STAGED_MAX: usize = 16;
+/// Unsettled effects of one lane: an entity and what its effects are fenced by.
+pub const LANE_MAX: usize = 32;
+/// Unsettled effects of one entity, dead ones included.
+pub const EFFECTS_MAX: u32 = 64;
+/// What a step hands over for one effect besides its body, in bytes.
+pub const EFFECT_BYTES_MAX: usize = 16 * 1024;
+/// Headers that a step adds to one effect.
+pub const EFFECT_HEADERS_MAX: usize = 16;
+/// An answer's body that is kept, in bytes.
+pub const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+/// How long one try may take when its target does not say, in ms.
+pub const EFFECT_TIMEOUT_MS_DEFAULT: u64 = 10_000;
+/// The longest one try may take, in ms.
+pub const EFFECT_TIMEOUT_MS_MAX: u64 = 120_000;
+/// The longest pause that a target may ask for, in ms.
+pub const EFFECT_RETRY_AFTER_MS_MAX: u64 = 3_600_000;

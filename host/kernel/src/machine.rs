@@ -39,6 +39,61 @@ pub struct Machine {
     pub limits: MachineLimits,
     /// What its executions have to do with leases.
     pub leases: Leases,
+    /// Where its effects may go.
+    pub targets: BTreeMap<Name, Target>,
+}
+
+/// Where effects may go.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// The HTTP method.
+    pub method: String,
+    /// The URL, with placeholders.
+    pub url: String,
+    /// How long one try may take, in ms.
+    pub timeout_ms: u64,
+    /// When a try is repeated.
+    pub retry: Retry,
+    /// The secret that goes with it, by name.
+    pub secret: Option<SecretUse>,
+    /// The lease that fences it; none is fenced by its entity.
+    pub fence: Option<Value>,
+    /// What a result is used for that comes after its execution has ended.
+    pub on_late: OnLate,
+    /// Whether one that is given up lets those behind it go on.
+    pub skips_dead: bool,
+    /// Bytes of an answer's body that are kept.
+    pub answer_bytes_max: u64,
+}
+
+/// A secret of the operator's, by reference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretUse {
+    /// Its name in the operator's configuration.
+    pub name: String,
+    /// The header it is put into.
+    pub header: String,
+    /// What stands before it there.
+    pub prefix: String,
+}
+
+/// What a result is used for that comes after its execution has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnLate {
+    /// It is on record.
+    Record,
+    /// It is an event like any other.
+    Event,
+    /// It is undone by a request to this target, with the same values for its placeholders.
+    Compensate(Name),
+}
+
+impl Target {
+    /// A lane never stands still for one that is given up.
+    #[must_use]
+    pub fn holds(&self, effect: &crate::record::Effect) -> bool {
+        !(effect.is_dead() && self.skips_dead)
+    }
 }
 
 /// What a machine has to do with leases.
@@ -284,6 +339,22 @@ pub static DESIRED_CHANGED: LazyLock<Name> = LazyLock::new(|| match "desired-cha
     Ok(name) => name,
     Err(never) => unreachable!("{never}"),
 });
+
+/// The host event raised with the result of an effect.
+pub static EFFECT_DONE: LazyLock<Name> = LazyLock::new(|| match "effect-done".parse() {
+    Ok(name) => name,
+    Err(never) => unreachable!("{never}"),
+});
+
+/// The host event raised when an effect is given up.
+pub static EFFECT_FAILED: LazyLock<Name> = LazyLock::new(|| match "effect-failed".parse() {
+    Ok(name) => name,
+    Err(never) => unreachable!("{never}"),
+});
+
+/// What only the host raises: a state may take these, and no client sends them.
+pub static HOST_EVENTS: LazyLock<[Name; 3]> =
+    LazyLock::new(|| [DESIRED_CHANGED.clone(), EFFECT_DONE.clone(), EFFECT_FAILED.clone()]);
 
 static KILLED_STATE: LazyLock<State> = LazyLock::new(|| State { kind: StateKind::Failed, ..State::default() });
 

@@ -13,12 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod codec;
+mod effect;
 mod history;
 mod lease;
 mod sentence;
 mod timer;
 
 pub use codec::{Corrupt, RECORD_VERSION};
+pub use effect::{Effect, EffectWhat, Outbox, Stands};
 pub use history::{BeginReason, Changed, Entry, FactKind, What};
 pub use lease::{Delay, Holder, Lease, LeaseEntry, LeaseWhat, Owner, Terms, Waiter};
 pub use timer::Timer;
@@ -58,6 +60,12 @@ pub enum Key {
     LeaseEntry(LeaseName, u64),
     /// Index: the earliest thing that store time will cause to a lease.
     Lapse(StoreTime, LeaseName),
+    /// An effect that is not settled, by its number in its entity's outbox.
+    Effect(EntityId, u64),
+    /// Index: the first of a lane, by target and the store time of its next try.
+    Outbox(MachineName, Name, StoreTime, EntityId, u64),
+    /// Index: an effect that is in flight, by session.
+    Flight(SessionId, EntityId, u64),
 }
 
 /// A document of an entity that is a record of its own, rewritten only when it changes.
@@ -113,6 +121,8 @@ pub enum Record {
     Lease(Box<Lease>),
     /// At [`Key::LeaseEntry`].
     LeaseEntry(Box<LeaseEntry>),
+    /// At [`Key::Effect`].
+    Effect(Box<Effect>),
 }
 
 /// A machine's record.
@@ -178,6 +188,8 @@ pub struct Head {
     pub leases: Vec<LeaseName>,
     /// The lease that the step waits for before it begins.
     pub awaits: Option<LeaseName>,
+    /// Requests to the outside that are not settled.
+    pub outbox: Outbox,
 }
 
 /// The lock: one execution at a time.
@@ -322,6 +334,8 @@ pub enum CauseKind {
     Deadline,
     /// An operator.
     Operator,
+    /// An effect's result.
+    Effect,
 }
 
 /// An event in an inbox.
@@ -492,5 +506,24 @@ impl Dedup {
     #[must_use]
     pub fn remembers(&self, now: StoreTime) -> bool {
         self.until > now || self.answer.kind == AnswerKind::Queued
+    }
+}
+
+impl Effect {
+    /// The index entry that it implies: only the first of a lane is tried.
+    #[must_use]
+    pub fn index(&self, entity: &EntityId, number: u64) -> Option<Key> {
+        match self.stands {
+            Stands::Due(at) => {
+                Some(Key::Outbox(entity.machine.clone(), self.target.clone(), at, entity.clone(), number))
+            }
+            Stands::InFlight(session) => Some(Key::Flight(session, entity.clone(), number)),
+            // Never due, and found by whoever lists what is given up.
+            Stands::Dead { .. } => {
+                let never = StoreTime(u64::MAX);
+                Some(Key::Outbox(entity.machine.clone(), self.target.clone(), never, entity.clone(), number))
+            }
+            Stands::Waits => None,
+        }
     }
 }

@@ -41,6 +41,8 @@ pub enum Code {
     Limit,
     /// The store cannot answer now.
     Unavailable,
+    /// A lane of the outbox is full: the target does not keep up. Ranks with `limit`.
+    OutboxFull,
 }
 
 /// At most [`TEXT_BYTES_MAX`] bytes of a text that only people read.
@@ -59,7 +61,7 @@ pub(crate) fn cut_to(text: &str, bytes_max: usize) -> &str {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Invalid,
         Self::NotFound,
         Self::Denied,
@@ -76,10 +78,11 @@ impl Code {
         Self::Guard,
         Self::Limit,
         Self::Unavailable,
+        Self::OutboxFull,
     ];
 
     /// The order in which a step's request is refused.
-    pub const STEP_ORDER: [Self; 9] = [
+    pub const STEP_ORDER: [Self; 10] = [
         Self::Fenced,
         Self::Spent,
         Self::Conflict,
@@ -89,6 +92,7 @@ impl Code {
         Self::Denied,
         Self::Invalid,
         Self::Limit,
+        Self::OutboxFull,
     ];
 
     /// The stable text of the code.
@@ -111,6 +115,7 @@ impl Code {
             Self::Guard => "guard",
             Self::Limit => "limit",
             Self::Unavailable => "unavailable",
+            Self::OutboxFull => "outbox_full",
         }
     }
 }

@@ -56,6 +56,7 @@ pub fn live_entity_has_a_wake_cause(head: &Head, machine: &Machine) -> bool {
     lock.attempt.is_some()
         || lock.retry.is_some()
         || head.awaits.is_some()
+        || head.outbox.unsettled > 0
         || !head.timers.is_empty()
         || head.deadline.is_some()
         || head.park.is_some()

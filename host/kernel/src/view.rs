@@ -8,6 +8,7 @@ use crate::record::{Cause, Key, Queued, Record};
 use crate::rejection::Rejection;
 use crate::time::{StoreTime, WallTime};
 use crate::timer::CalendarRule;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The typed records inside one transaction.
@@ -38,6 +39,8 @@ pub enum Span {
     Inbox(EntityId),
     /// An incarnation's history, newest first, from this entry number downwards.
     History(EntityId, Incarnation, u64),
+    /// An entity's effects, in order.
+    Effects(EntityId),
 }
 
 /// Compiled schemas and calendars, which live outside the kernel.
@@ -56,6 +59,12 @@ pub trait Rules {
     /// # Errors
     /// [`Breach`] without a path: the rule says nothing of that time.
     fn next(&self, rule: &CalendarRule, after: WallTime) -> Result<WallTime, Breach>;
+
+    /// A target's URL with values in place of its placeholders, none of which leaves its place.
+    ///
+    /// # Errors
+    /// [`Breach`]: the placeholder without a value, or whose value does not fit.
+    fn fill(&self, pattern: &str, values: &BTreeMap<String, String>) -> Result<String, Breach>;
 }
 
 /// One of a revision's schemas.
@@ -148,6 +157,8 @@ pub enum Wake {
     },
     /// An execution ended or parked, or an answer to a queued event changed.
     Settled(EntityId),
+    /// An effect is to be tried at this store time.
+    Send(StoreTime),
     /// Store time will cause something to a lease then.
     Lapse(StoreTime),
     /// Somebody in line got this lease, or gave up.

@@ -306,6 +306,7 @@ fn begins(entry: &Entry) -> bool {
         | What::Returned(_)
         | What::LeaseLost(_)
         | What::Awaits(_)
+        | What::Effect(..)
         | What::Unlocked(..)
         | What::Fact(..) => false,
     }
@@ -428,6 +429,7 @@ pub fn of_answer(answer: &Result<Outcome, SubmitError>) -> (String, Vec<String>)
         Ok(Outcome::Leased { new, ttl_ms, .. }) => format!("held for {}{}", Span(*ttl_ms), again(!new)),
         Ok(Outcome::InLine { before }) => format!("in line, {before} before it"),
         Ok(Outcome::Released) => "released".to_owned(),
+        Ok(Outcome::Sending(sending)) => format!("effect {} on {}", sending.number, sending.effect.target),
         Ok(other @ (Outcome::Nothing | Outcome::Session(..) | Outcome::Swept { .. } | Outcome::Repaired(_))) => {
             format!("{other:?}").to_lowercase()
         }

@@ -7,6 +7,7 @@
 
 use crate::calendar;
 use crate::schema::{Compiled, Fault};
+use interlock_courier::{Pattern, Unfilled};
 use interlock_kernel::doc::{Digest, Doc};
 use interlock_kernel::ids::{MachineName, Name};
 use interlock_kernel::machine::{Machine, Revision};
@@ -237,5 +238,26 @@ impl Rules for RuleBook {
 
     fn next(&self, rule: &CalendarRule, after: WallTime) -> Result<WallTime, Breach> {
         calendar::next(rule, after)
+    }
+
+    fn fill(&self, pattern: &str, values: &BTreeMap<String, String>) -> Result<String, Breach> {
+        let breach = |path: &str, expected: String, got: String| Breach { path: path.to_owned(), expected, got };
+        let read = Pattern::parse(pattern)
+            .map_err(|why| breach("", "a URL pattern".to_owned(), format!("{pattern:?}: {why}")))?;
+        let placeholders: Vec<&str> = read.placeholders().collect();
+        if let Some(unknown) = values.keys().find(|name| !placeholders.contains(&name.as_str())) {
+            let known = if placeholders.is_empty() { "no placeholder".to_owned() } else { placeholders.join(", ") };
+            return Err(breach("", known, unknown.clone()));
+        }
+        match read.fill(|name| values.get(name).map(String::as_str)) {
+            Ok(url) => Ok(url.as_str().to_owned()),
+            Err(Unfilled::Missing(name)) => Err(breach(&format!(".{name}"), "a value".to_owned(), "none".to_owned())),
+            Err(Unfilled::Empty(name)) => {
+                Err(breach(&format!(".{name}"), "a value".to_owned(), "an empty one".to_owned()))
+            }
+            Err(why @ (Unfilled::Open | Unfilled::Bad(_))) => {
+                Err(breach("", "values that fit its URL".to_owned(), why.to_string()))
+            }
+        }
     }
 }

@@ -157,6 +157,7 @@ impl Draft<'_> {
                 .collect::<Option<_>>()?,
             limits: self.limits.clone(),
             leases: Leases::default(),
+            targets: BTreeMap::new(),
         })
     }
 }

@@ -75,6 +75,7 @@ pub(crate) fn event(event: contract::Event) -> Event {
         CauseKind::Failure => EventKind::Failure,
         CauseKind::Deadline => EventKind::Deadline,
         CauseKind::Operator => EventKind::Operator,
+        CauseKind::Effect => EventKind::Effect,
     };
     Event { id, kind, name, payload, at_ms }
 }

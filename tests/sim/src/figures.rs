@@ -95,6 +95,7 @@ impl Figures {
             What::LeaseLost(_) => "lease-lost",
             What::Awaits(_) => "awaits",
             What::Unlocked(..) => "unlocked",
+            What::Effect(..) => "effect",
             What::Fact(..) => "fact",
         };
         *self.entries.entry(kind).or_default() += 1;

@@ -60,7 +60,10 @@ impl Family {
             | Key::Secret
             | Key::Lease(_)
             | Key::LeaseEntry(..)
-            | Key::Lapse(..) => None,
+            | Key::Lapse(..)
+            | Key::Effect(..)
+            | Key::Outbox(..)
+            | Key::Flight(..) => None,
         }
     }
 }

@@ -116,7 +116,7 @@ impl Kind {
             Code::Busy => Self::Busy,
             Code::Conflict | Code::IdReused => Self::Conflict,
             Code::Require | Code::Guard => Self::Guard,
-            Code::Limit => Self::Limit,
+            Code::Limit | Code::OutboxFull => Self::Limit,
         }
     }
 }

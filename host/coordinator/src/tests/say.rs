@@ -157,6 +157,7 @@ impl Words {
             What::LeaseLost(lease) => format!("lost lease {lease}"),
             What::Awaits(lease) => format!("awaits lease {lease}"),
             What::Unlocked(reason, forced) => format!("unlocked (forced: {forced}): {reason}"),
+            What::Effect(what, target, number, note) => format!("effect {number} on {target} {what}: {note}"),
             What::Fact(kind, text) => format!("fact {kind:?}: {text}"),
         };
         let moved =

@@ -198,7 +198,7 @@ impl World {
     }
 
     async fn boot(&mut self) {
-        let options = Options { executions_max: self.slots, reconcile: true, secret: None };
+        let options = Options { executions_max: self.slots, reconcile: true, ..Options::default() };
         match Coordinator::open(self.kept.store(&self.mem), Arc::new(self.hands.clone()), options).await {
             Ok(host) => self.host = Some(Arc::new(host)),
             Err(error) => panic!("{error}: {:?}", std::error::Error::source(&error).map(ToString::to_string)),

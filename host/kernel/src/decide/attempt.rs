@@ -50,6 +50,10 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
     if let Some(refused) = draft.overstaged(&change.stage) {
         return draft.refuse(refused);
     }
+    let effects = match draft.stage_effects(&change.stage, claim)? {
+        Ok(effects) => effects,
+        Err(refused) => return draft.refuse(refused),
+    };
     let saves = draft.head.lock.as_ref().map_or(0, |lock| lock.saves);
     if saves >= SAVES_MAX {
         let expected = format!("at most {SAVES_MAX} saves in one visit (saves_max)");
@@ -59,6 +63,7 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
     let old = draft.head.version;
     draft.keep(documents)?;
     draft.restage(&change.stage);
+    draft.commit_effects(effects, old.next())?;
     draft.head.version = old.next();
     debug_assert!(theorems::version_grows_by_one(old, draft.head.version));
     let step = draft.state()?.step.unwrap_or_else(|| draft.head.state.clone());
@@ -131,6 +136,10 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
         Ok(timers) => timers,
         Err(refused) => return draft.refuse(refused),
     };
+    let effects = match draft.stage_effects(&change.stage, claim)? {
+        Ok(effects) => effects,
+        Err(refused) => return draft.refuse(refused),
+    };
     if let Err(refused) = draft.publish(&change.conditions)? {
         return draft.refuse(refused);
     }
@@ -138,6 +147,7 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
     let old = draft.head.version;
     draft.keep(documents)?;
     draft.renew_leases()?;
+    draft.commit_effects(effects, old.next())?;
     let from = draft.head.state.clone();
     let step = state.step.unwrap_or_else(|| from.clone());
     let cause = Cause { kind: CauseKind::Transition, name: step.clone(), id: None, at: given.now.wall, payload: false };

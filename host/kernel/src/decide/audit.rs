@@ -21,7 +21,8 @@ pub(super) fn audit(
         return orphaned(given, found);
     };
     let mut repaired = Vec::new();
-    let implied = draft.head.index(entity);
+    let mut implied = draft.head.index(entity);
+    implied.extend(draft.unsettled()?.iter().filter_map(|(number, effect)| effect.index(entity, *number)));
     for key in found.iter().filter(|key| !implied.contains(key)) {
         if given.view.get(key)?.is_some() {
             repaired.push(format!("index entry without cause: {key:?}"));

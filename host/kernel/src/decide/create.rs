@@ -8,7 +8,7 @@ use crate::doc::{Digest, Doc};
 use crate::limits::{LABEL_BYTES_MAX, LABELS_MAX};
 use crate::machine::Revision;
 use crate::number::{Incarnation, Version};
-use crate::record::{Answer, AnswerKind, Cause, CauseKind, Head, HistoryHead, Inbox, Key, Part, Record, What};
+use crate::record::{Answer, AnswerKind, Cause, CauseKind, Head, HistoryHead, Inbox, Key, Outbox, Part, Record, What};
 use crate::rejection::{Code, Rejection};
 use crate::view::{Decision, Event, Schema, Stop};
 use std::collections::BTreeMap;
@@ -161,6 +161,7 @@ fn fresh(given: &Given<'_>, create: &Create, revision: Arc<Revision>, body: Dige
         created_as: body,
         leases: Vec::new(),
         awaits: None,
+        outbox: Outbox::default(),
     };
     let mut draft = Draft::new(given, &create.entity, head, None, revision);
     let desired = create.desired.clone().or_else(|| machine.desired.default.clone());

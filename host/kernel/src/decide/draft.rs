@@ -4,6 +4,7 @@
 
 use super::arm::Entered;
 use super::corrupt;
+use super::effect::Slots;
 use super::lease::LeaseDraft;
 use crate::command::{Command, Outcome, Stage, Verb};
 use crate::doc::{Digest, Doc};
@@ -12,7 +13,8 @@ use crate::limits::{FACTS_MAX, INLINE_BYTES_MAX, TRIM_MAX};
 use crate::machine::{Machine, Revision, Revisions, State};
 use crate::number::FencingToken;
 use crate::record::{
-    CauseKind, Changed, Condition, Entry, FactKind, Head, Inbox, Key, Lock, MachineRecord, Part, Queued, Record, What,
+    CauseKind, Changed, Condition, EffectWhat, Entry, FactKind, Head, Inbox, Key, Lock, MachineRecord, Part, Queued,
+    Record, What,
 };
 use crate::rejection::Rejection;
 use crate::theorems;
@@ -73,6 +75,10 @@ pub(super) struct Draft<'a> {
     begun: bool,
     /// What was decided while a visit was entered: its entry comes after the one that entered it.
     pub(super) afterwards: Option<What>,
+    /// The entity's outbox.
+    pub(super) effects: Slots,
+    /// What became of effects while a visit was entered: recorded after the entry that entered it.
+    pub(super) dropped: Vec<(EffectWhat, Name, u64, String)>,
     /// The leases that this decision has looked at.
     pub(super) touched: Vec<LeaseDraft<'a>>,
     /// The revision that judges: entering a visit may adopt a newer one afterwards.
@@ -136,6 +142,8 @@ impl<'a> Draft<'a> {
             expiries: 0,
             begun: false,
             afterwards: None,
+            effects: Slots::default(),
+            dropped: Vec::new(),
             touched: Vec::new(),
         }
     }
@@ -490,7 +498,11 @@ impl<'a> Draft<'a> {
         if let Some(what) = self.afterwards.take() {
             self.record(what, Tag::default());
         }
+        for (what, target, number, note) in std::mem::take(&mut self.dropped) {
+            self.record(What::Effect(what, target, number, note), Tag::default());
+        }
         self.stretch_leases()?;
+        self.write_effects();
         self.trim()?;
         self.look_at();
         if self.begun
@@ -522,7 +534,10 @@ impl<'a> Draft<'a> {
                 | Key::Secret
                 | Key::Lease(_)
                 | Key::LeaseEntry(..)
-                | Key::Lapse(..) => {}
+                | Key::Lapse(..)
+                | Key::Effect(..)
+                | Key::Outbox(..)
+                | Key::Flight(..) => {}
             }
         }
         for (part, slot) in std::mem::take(&mut self.parts) {

@@ -190,6 +190,7 @@ impl Draft<'_> {
         let now = self.now();
         self.fence("another visit was entered");
         self.leave_line()?;
+        self.leave_effects(matches!(entry.ends, Ending::Failed(_)))?;
         self.head.version = self.head.version.next();
         self.head.visit = self.head.version;
         self.head.entered = now.wall;

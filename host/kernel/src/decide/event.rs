@@ -7,7 +7,7 @@ use crate::command::Outcome;
 use crate::doc::{Digest, Doc};
 use crate::ids::{EntityId, EventId, Name, nearest};
 use crate::limits::{BUSY_RETRY_MS, DEDUP_MS_DEFAULT, INBOX_MAX};
-use crate::machine::{DESIRED_CHANGED, Machine, OnBusy, StateKind};
+use crate::machine::{DESIRED_CHANGED, HOST_EVENTS, Machine, OnBusy, StateKind};
 use crate::record::{
     Answer, AnswerKind, Cause, CauseKind, Dedup, Expect, Expires, FactKind, Key, Queued, Record, What,
 };
@@ -248,8 +248,12 @@ fn beliefs(draft: &Draft<'_>, expect: &Expect) -> Vec<Belief> {
 fn take(draft: &mut Draft<'_>, event: &Event, at: WallTime) -> Result<Result<(), Rejection>, Stop> {
     let state = draft.state()?;
     let Some(moves) = state.on.get(&event.name).filter(|moves| !moves.is_empty()) else {
-        let names: Vec<&str> =
-            state.on.keys().map(Name::as_str).filter(|name| *name != DESIRED_CHANGED.as_str()).collect();
+        let names: Vec<&str> = state
+            .on
+            .keys()
+            .map(Name::as_str)
+            .filter(|name| !HOST_EVENTS.iter().any(|own| own.as_str() == *name))
+            .collect();
         let expected =
             if names.is_empty() { "no event in this state".to_owned() } else { format!("one of {}", names.join(", ")) };
         let got = format!("{} in {}", event.name, draft.head.state);

@@ -10,6 +10,7 @@ mod create;
 mod deploy;
 mod draft;
 mod due;
+mod effect;
 mod enter;
 mod event;
 mod lease;
@@ -54,6 +55,11 @@ pub fn decide(view: &dyn View, rules: &dyn Rules, now: Now, command: &Command) -
         Verb::Release { lease, grant, token } => lease::release(&given, lease, grant, *token),
         Verb::Withdraw { lease, grant } => lease::withdraw(&given, lease, grant),
         Verb::Lease(claim, ask) => lease::ask(&given, claim, ask),
+        Verb::Send(entity, number) => effect::send(&given, entity, *number),
+        Verb::Settle { entity, number, nth, tried } => effect::settle(&given, entity, *number, *nth, tried),
+        Verb::Resend(entity, number) => effect::resend(&given, entity, *number),
+        Verb::Retry(entity, number) => effect::retry(&given, entity, *number),
+        Verb::Drop { entity, number, reason } => effect::abandon(&given, entity, *number, reason),
         Verb::Renew(claim) => lease::renew(&given, claim),
         Verb::Lapse(lease) => lease::lapse(&given, lease),
         Verb::Lose(execution, lease) => lease::lose(&given, execution, lease),

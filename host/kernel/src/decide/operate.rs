@@ -8,8 +8,9 @@ use super::no_entity;
 use crate::command::{Outcome, Stage};
 use crate::doc::Doc;
 use crate::ids::EntityId;
+use crate::limits::BUSY_RETRY_MS;
 use crate::machine::{ApplyPolicy, KILLED, StateKind};
-use crate::record::{BeginReason, Cause, CauseKind, Expires, Failure, Key, Part, Record, What};
+use crate::record::{BeginReason, Cause, CauseKind, Expires, Failure, Key, Outbox, Part, Record, What};
 use crate::rejection::{Code, Rejection, cut};
 use crate::view::{Decision, Schema, Stop};
 
@@ -78,6 +79,12 @@ pub(super) fn delete(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
     if draft.state()?.kind == StateKind::Working {
         let refused = busy(&draft)?;
         return draft.refuse(refused);
+    }
+    let Outbox { unsettled, dead, .. } = draft.head.outbox;
+    if unsettled > 0 || dead > 0 {
+        let got = format!("{unsettled} on their way, {dead} given up");
+        let refused = Rejection::new(Code::Busy, entity, "an entity without unsettled effects", got);
+        return draft.refuse(refused.retry_after(BUSY_RETRY_MS));
     }
     // Nothing refuses below this line.
     let index = draft.head.index(entity);
@@ -179,6 +186,7 @@ fn movers(draft: &Draft<'_>) -> Result<Vec<&'static str>, Stop> {
         (of_lock(|lock| lock.retry.is_some()) && !parked, "an attempt after its back-off"),
         (head.awaits.is_some(), "a lease it waits for"),
         (!head.timers.is_empty(), "a timer"),
+        (head.outbox.unsettled > 0, "an effect on its way"),
         (head.deadline.is_some(), "its deadline"),
         (!draft.state()?.on.is_empty(), "an event"),
     ]

@@ -32,7 +32,7 @@ impl Key {
     /// 2: a timer of a machine may be due at a field or by a calendar, one of a head may have a rule. What format 1
     /// could say has the same bytes in both.
     ///
-    /// 3: leases, which stand at the end of both. See [`Self::added`].
+    /// 3: leases and effects, which stand at the end of both. See [`Self::added`].
     const fn format(&self) -> u8 {
         match self {
             Self::Revision(..) | Self::Head(_) => 3,
@@ -49,16 +49,19 @@ impl Key {
             | Self::Secret
             | Self::Lease(_)
             | Self::LeaseEntry(..)
-            | Self::Lapse(..) => 1,
+            | Self::Lapse(..)
+            | Self::Effect(..)
+            | Self::Outbox(..)
+            | Self::Flight(..) => 1,
         }
     }
 
-    /// How many empty lists, maps and options later formats have put at the end of a record of this format. Each is
+    /// How many empty lists, maps and options, and zeros, later formats have put at the end of a record of this format. Each is
     /// one zero byte.
     const fn added(&self, format: u8) -> usize {
         match (self, format) {
-            (Self::Head(_), 1 | 2) => 2,
-            (Self::Revision(..), 1 | 2) => 3,
+            (Self::Head(_), 1 | 2) => 5,
+            (Self::Revision(..), 1 | 2) => 4,
             _ => 0,
         }
     }
@@ -73,12 +76,18 @@ impl Key {
             Self::Inbox(..) => (6, "queued event"),
             Self::History(..) => (7, "history entry"),
             Self::Dedup(..) => (8, "dedup"),
-            Self::Due(..) | Self::Timer(..) | Self::Open(..) | Self::Lapse(..) => (9, "index mark"),
+            Self::Due(..)
+            | Self::Timer(..)
+            | Self::Open(..)
+            | Self::Lapse(..)
+            | Self::Outbox(..)
+            | Self::Flight(..) => (9, "index mark"),
             Self::Session(_) => (10, "session"),
             Self::Expiry(..) => (11, "expiry"),
             Self::Secret => (12, "secret"),
             Self::Lease(_) => (13, "lease"),
             Self::LeaseEntry(..) => (14, "lease entry"),
+            Self::Effect(..) => (15, "effect"),
         }
     }
 }
@@ -103,6 +112,7 @@ impl Record {
             Self::Secret(record) => postcard::to_extend(record, start),
             Self::Lease(record) => postcard::to_extend(record, start),
             Self::LeaseEntry(record) => postcard::to_extend(record, start),
+            Self::Effect(record) => postcard::to_extend(record, start),
         };
         // Records hold no map with unknown length and no float that postcard could refuse.
         bytes.unwrap_or_else(|never| unreachable!("a record always encodes: {never}"))
@@ -138,12 +148,15 @@ impl Record {
             Key::Inbox(..) => whole(body).map(Self::Queued),
             Key::History(..) => whole(body).map(Self::Entry),
             Key::Dedup(..) => whole(body).map(Self::Dedup),
-            Key::Due(..) | Key::Timer(..) | Key::Open(..) | Key::Lapse(..) => whole(body).map(|()| Self::Mark),
+            Key::Due(..) | Key::Timer(..) | Key::Open(..) | Key::Lapse(..) | Key::Outbox(..) | Key::Flight(..) => {
+                whole(body).map(|()| Self::Mark)
+            }
             Key::Session(_) => whole(body).map(Self::Session),
             Key::Expiry(..) => whole(body).map(Self::Expires),
             Key::Secret => whole(body).map(Self::Secret),
             Key::Lease(_) => whole(body).map(Self::Lease),
             Key::LeaseEntry(..) => whole(body).map(Self::LeaseEntry),
+            Key::Effect(..) => whole(body).map(Self::Effect),
         };
         record.map_err(bad)
     }

@@ -1,6 +1,6 @@
 //! History: one numbered, chained entry per accepted command that touched an entity.
 
-use super::{Failure, Key, Record};
+use super::{EffectWhat, Failure, Key, Record};
 use crate::doc::Digest;
 use crate::ids::{EventId, LeaseName, Name, Principal};
 use crate::number::{FencingToken, Version};
@@ -23,6 +23,8 @@ pub enum FactKind {
     StaleTimer,
     /// The reconciler repaired something.
     Repaired,
+    /// A result of an effect whose execution is over, or that is settled already.
+    LateEffect,
 }
 
 /// One numbered entry per accepted command that touched the entity.
@@ -122,6 +124,8 @@ pub enum What {
     Awaits(LeaseName),
     /// An operator ended the execution: the reason given, and whether it was forced.
     Unlocked(String, bool),
+    /// An effect was settled: its target, its number, and what came of it.
+    Effect(EffectWhat, Name, u64, String),
 }
 
 /// Why an attempt begins apart from a transition.

@@ -24,6 +24,9 @@ pub struct Lease {
     pub last: u64,
     /// Refused since the last grant.
     pub contended: u32,
+    /// The token of the newest grant: whoever has a lower one is past.
+    #[serde(deserialize_with = "crate::number::optional_token")]
+    pub granted: Option<FencingToken>,
 }
 
 /// Who has a lease, and how long.

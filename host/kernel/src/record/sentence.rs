@@ -43,6 +43,11 @@ impl Entry {
             What::Unlocked(reason, forced) => {
                 format!("{} to {to}: {reason}", if *forced { "unlocked by force" } else { "unlocked" })
             }
+            What::Effect(what, target, number, note) => {
+                let moved = if self.from == *to { String::new() } else { format!(" -> {to}") };
+                let note = if note.is_empty() { String::new() } else { format!(": {note}") };
+                format!("effect {number} on {target} {what}{note}{moved}")
+            }
             What::Begun(BeginReason::Unparked) => format!("attempt {attempt_number} begun after unpark"),
             What::Ended(failure, next) => {
                 let then = next.map_or(String::new(), |ms| format!(", next in {}", Span(ms)));
@@ -88,6 +93,7 @@ impl FactKind {
             Self::NotAllowed => ("not allowed", "not_allowed"),
             Self::StaleTimer => ("stale timer", "stale timer"),
             Self::Repaired => ("repaired", "repaired"),
+            Self::LateEffect => ("late effect", "late effect"),
         }
     }
 }

@@ -189,6 +189,7 @@ pub(crate) fn machine(text: &str, initial: &str) -> Mc {
         states: BTreeMap::new(),
         limits: MachineLimits::default(),
         leases: Leases::default(),
+        targets: BTreeMap::new(),
     })
 }
 

@@ -94,6 +94,7 @@ fn example(wanted: Code) -> Result<Answered, &'static str> {
         Code::Paused => return Err("no verb pauses yet"),
         Code::Require => return Err("requirements are staged on the handle, which is not built yet"),
         Code::Unavailable => return Err("the store"),
+        Code::OutboxFull => crate::effects::full(),
     })
 }
 
@@ -162,7 +163,7 @@ const EVENTS: [Case; 8] = [
 ];
 
 /// A step that breaks two rules at once hears of the first.
-const STEPS: [Case; 6] = [
+const STEPS: [Case; 7] = [
     (Code::Fenced, Code::Conflict, || {
         let (mut world, id) = closing();
         let zombie = world.claim(&id);
@@ -196,6 +197,7 @@ const STEPS: [Case; 6] = [
         let conditions = (0..=CONDITIONS_MAX).map(|number| condition(&format!("c{number}"), "true")).collect();
         world.save(&id, Change { data: Some(doc("7")), outputs: Some(huge()), conditions, ..Change::default() })
     }),
+    (Code::Limit, Code::OutboxFull, crate::effects::full_and_too_many),
 ];
 
 #[test]

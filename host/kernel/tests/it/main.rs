@@ -13,6 +13,7 @@ mod deploy;
 mod desired;
 mod docs;
 mod due;
+mod effects;
 mod flagship;
 mod format;
 mod guards;

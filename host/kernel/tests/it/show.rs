@@ -46,6 +46,11 @@ pub(crate) fn verb(verb: &Verb) -> String {
         Verb::Lapse(lease) => format!("lapse {lease}"),
         Verb::Lose(execution, lease) => format!("{execution} loses {lease}"),
         Verb::Turn(execution, lease) => format!("turn of {execution} for {lease}"),
+        Verb::Send(entity, number) => format!("send effect {number} of {entity}"),
+        Verb::Settle { entity, number, nth, tried } => format!("try {nth} of effect {number} of {entity}: {tried:?}"),
+        Verb::Resend(entity, number) => format!("resend effect {number} of {entity}"),
+        Verb::Retry(entity, number) => format!("retry effect {number} of {entity}"),
+        Verb::Drop { entity, number, reason } => format!("drop effect {number} of {entity}: {reason}"),
         Verb::Unlock { entity, to, force, reason } => format!("unlock {entity} to {to}, force {force}: {reason}"),
         Verb::Audit { entity, found, abandoned } => {
             format!("audit {entity}, {} found, abandoned {abandoned:?}", found.len())
@@ -84,6 +89,7 @@ pub(crate) fn outcome(outcome: &Answered) -> String {
             format!("{how} {} token {} for {ttl_ms} ms", claim.lease, claim.token)
         }
         Ok(Outcome::InLine { before }) => format!("in line behind {before}"),
+        Ok(Outcome::Sending(sending)) => format!("try {} of {}", sending.effect.tries, sending.effect.key),
         Ok(Outcome::Released) => "released".to_owned(),
     }
 }
@@ -173,6 +179,9 @@ fn key(key: &Key) -> String {
         Key::Secret => "secret".to_owned(),
         Key::Lease(lease) => format!("lease {lease}"),
         Key::LeaseEntry(lease, number) => format!("{lease} l{number}"),
+        Key::Effect(_, number) => format!("effect {number}"),
+        Key::Outbox(_, target, due, _, number) => format!("O {target} {} {number}", due.0),
+        Key::Flight(session, _, number) => format!("F({session}) {number}"),
         Key::Lapse(due, lease) => format!("Y {} {lease}", due.0),
     }
 }
@@ -184,6 +193,7 @@ fn wake(wake: &Wake) -> String {
         Wake::Timer(due) => format!("timer {}", due.0),
         Wake::Fence { token, why, .. } => format!("fence {token} ({why})"),
         Wake::Settled(entity) => format!("settled {}", entity.key),
+        Wake::Send(due) => format!("send {}", due.0),
         Wake::Lapse(due) => format!("lapse {}", due.0),
         Wake::Granted(lease) => format!("granted {lease}"),
     }

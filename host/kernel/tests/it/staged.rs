@@ -46,7 +46,7 @@ fn working() -> (World, EntityId) {
 
 fn staged(timers: &[(&str, StagedDue)]) -> Change {
     let timers = timers.iter().map(|(timer, due)| StagedTimer { name: name(timer), due: *due }).collect();
-    Change { stage: Stage { timers }, ..Change::default() }
+    Change { stage: Stage { timers, ..Stage::default() }, ..Change::default() }
 }
 
 fn pending(world: &World, id: &EntityId) -> Vec<(String, i64)> {

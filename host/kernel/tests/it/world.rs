@@ -8,7 +8,7 @@ use interlock_kernel::ids::{EntityId, MachineName, Principal};
 use interlock_kernel::limits::INBOX_MAX;
 use interlock_kernel::machine::{Machine, Revision, StateKind};
 use interlock_kernel::record::{
-    Answer, AnswerKind, Condition, Dedup, Entry, Expires, Failure, Head, Key, Part, Record,
+    Answer, AnswerKind, Condition, Dedup, Effect, Entry, Expires, Failure, Head, Key, Part, Record, Stands,
 };
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::theorems;
@@ -70,6 +70,7 @@ impl View for Records {
             (Span::Open(session), Key::Open(of, _)) => session == of,
             (Span::Expired(until), Key::Expiry(due, ..)) => due <= until,
             (Span::Inbox(entity), Key::Inbox(of, _)) => entity == of,
+            (Span::Effects(entity), Key::Effect(of, _)) => entity == of,
             (Span::History(entity, incarnation, from), Key::History(of, at, number)) => {
                 entity == of && incarnation == at && number <= from
             }
@@ -114,6 +115,18 @@ impl Rules for Table {
             Some(last) => {
                 let (expected, got) = ("holidays of this year".to_owned(), format!("a list that ends on {last}"));
                 Err(Breach { path: String::new(), expected, got })
+            }
+        }
+    }
+
+    /// `{name}` stands for the value of `name`.
+    fn fill(&self, pattern: &str, values: &BTreeMap<String, String>) -> Result<String, Breach> {
+        let filled =
+            values.iter().fold(pattern.to_owned(), |url, (name, value)| url.replace(&format!("{{{name}}}"), value));
+        match filled.find('{') {
+            None => Ok(filled),
+            Some(at) => {
+                Err(Breach { path: String::new(), expected: "a value".to_owned(), got: filled[at..].to_owned() })
             }
         }
     }
@@ -314,6 +327,51 @@ impl World {
         [Part::Desired, Part::Data, Part::Outputs].map(|part| self.part(entity, part).map(|doc| doc.digest()))
     }
 
+    /// Every effect, by its entity.
+    pub(crate) fn effects(&self) -> BTreeMap<EntityId, BTreeMap<u64, Effect>> {
+        let mut found: BTreeMap<EntityId, BTreeMap<u64, Effect>> = BTreeMap::new();
+        for (key, record) in self.records.iter() {
+            if let (Key::Effect(entity, number), Record::Effect(effect)) = (key, record) {
+                found.entry(entity.clone()).or_default().insert(*number, (**effect).clone());
+            }
+        }
+        found
+    }
+
+    fn outbox_index(&self) -> Vec<Key> {
+        let effects = self.effects();
+        let of = |(entity, effects): (&EntityId, &BTreeMap<u64, Effect>)| -> Vec<Key> {
+            effects.iter().filter_map(|(number, effect)| effect.index(entity, *number)).collect()
+        };
+        effects.iter().flat_map(of).collect()
+    }
+
+    /// One effect of a lane at most is tried, the first; the head counts what is there; no key is used twice.
+    fn check_lanes(&self, title: &str) {
+        let effects = self.effects();
+        let mut keys = BTreeSet::new();
+        for (entity, head) in self.heads() {
+            let of = effects.get(&entity).cloned().unwrap_or_default();
+            let dead = of.values().filter(|effect| effect.is_dead()).count();
+            assert_eq!(head.outbox.dead as usize, dead, "{title}: {entity}: effects given up");
+            assert_eq!(head.outbox.unsettled as usize, of.len() - dead, "{title}: {entity}: effects unsettled");
+            let machine = self.machine(&entity, head.revision);
+            let mut held = BTreeSet::new();
+            for (number, effect) in &of {
+                assert!(*number <= head.outbox.last && keys.insert(effect.key.clone()), "{title}: {entity} {number}");
+                if machine.targets.get(&effect.target).is_some_and(|target| !target.holds(effect)) {
+                    continue;
+                }
+                let first = held.insert(effect.resource.clone());
+                let waits = effect.stands == Stands::Waits;
+                assert_eq!(first, !waits, "{title}: {entity}: effect {number} stands {:?}", effect.stands);
+            }
+        }
+        for entity in effects.keys() {
+            assert!(self.find_head(entity).is_some(), "{title}: effects of no entity {entity}");
+        }
+    }
+
     /// The same but for the histories, whose length makes it long.
     pub(crate) fn check_records(&self, title: &str) {
         let heads = self.heads();
@@ -326,9 +384,13 @@ impl World {
             }
         }
         let implied: BTreeSet<Key> = heads.iter().flat_map(|(entity, head)| head.index(entity)).collect();
-        let indexed = |key: &&Key| matches!(key, Key::Due(..) | Key::Timer(..) | Key::Open(..));
+        let implied: BTreeSet<Key> = implied.into_iter().chain(self.outbox_index()).collect();
+        let indexed = |key: &&Key| {
+            matches!(key, Key::Due(..) | Key::Timer(..) | Key::Open(..) | Key::Outbox(..) | Key::Flight(..))
+        };
         let found: BTreeSet<Key> = self.records.keys().filter(indexed).cloned().collect();
         assert_eq!(found, implied, "{title}: index and heads");
+        self.check_lanes(title);
         for key in self.records.keys() {
             if let Key::Part(entity, _) | Key::Inbox(entity, _) = key {
                 assert!(heads.contains_key(entity), "{title}: {key:?} of no entity");

@@ -38,7 +38,8 @@ impl Heard {
                 | Outcome::Session(..)
                 | Outcome::Swept { .. }
                 | Outcome::Repaired(_)
-                | Outcome::Released,
+                | Outcome::Released
+                | Outcome::Sending(_),
             ) => heard(AnswerKind::Accepted, false),
             Err(SubmitError::Rejected(no)) => Self {
                 answer: Answer { kind: AnswerKind::Refused(Some(no.code)), again: false },

@@ -93,6 +93,7 @@ pub(crate) fn event(start: &Start) -> wit::Event {
         CauseKind::Failure => wit::EventKind::Failure,
         CauseKind::Deadline => wit::EventKind::Deadline,
         CauseKind::Operator => wit::EventKind::Operator,
+        CauseKind::Effect => wit::EventKind::Effect,
     };
     wit::Event { id, kind, name, payload, at_ms }
 }

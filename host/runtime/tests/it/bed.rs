@@ -78,7 +78,7 @@ impl Bed {
         clock.set_wall(1_700_000_000_000);
         let store = Arc::new(Mem::new(Arc::new(clock.clone())));
         let wasm = Wasm::new(library().clone());
-        let options = Options { executions_max: 8, reconcile: false, secret: None };
+        let options = Options { executions_max: 8, reconcile: false, ..Options::default() };
         let coordinator = Coordinator::open(store, Arc::new(wasm.clone()), options).await?;
         Ok(Self { coordinator, clock, wasm })
     }

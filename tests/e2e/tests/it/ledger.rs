@@ -50,7 +50,7 @@ pub(crate) async fn audit(data: &Path) -> Result<usize> {
 /// The same on a store that nobody else uses.
 pub(crate) async fn audit_store(store: Arc<dyn Store>) -> Result<usize> {
     let kept = Kept::default();
-    let options = Options { executions_max: 1_000, reconcile: false, secret: None };
+    let options = Options { executions_max: 1_000, reconcile: false, ..Options::default() };
     let host = Coordinator::open(store, Arc::new(kept.clone()), options).await?;
     let mut after = None;
     let mut looked_at = 0;

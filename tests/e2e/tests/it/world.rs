@@ -93,7 +93,7 @@ impl World {
 
     /// Opens a coordinator on a store.
     pub(crate) async fn boot_on(&mut self, store: Arc<dyn Store>) -> Result<()> {
-        let options = Options { executions_max: self.slots, reconcile: true, secret: None };
+        let options = Options { executions_max: self.slots, reconcile: true, ..Options::default() };
         let host = Coordinator::open(store, Arc::new(self.hands.clone()), options).await;
         self.host = Some(Arc::new(host.context("open")?));
         self.rest().await;

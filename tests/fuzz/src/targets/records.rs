@@ -37,6 +37,9 @@ fn letter(key: &Key) -> u8 {
         Key::Lease(_) => b'L',
         Key::LeaseEntry(..) => b'F',
         Key::Lapse(..) => b'4',
+        Key::Effect(..) => b'A',
+        Key::Outbox(..) => b'5',
+        Key::Flight(..) => b'6',
     }
 }
 
@@ -60,6 +63,9 @@ fn key(letter: u8) -> Option<Key> {
         b'K' => Key::Secret,
         b'L' => Key::Lease("l".parse().ok()?),
         b'F' => Key::LeaseEntry("l".parse().ok()?, 1),
+        b'A' => Key::Effect(entity()?, 1),
+        b'5' => Key::Outbox("m".parse().ok()?, "t".parse().ok()?, StoreTime(1), entity()?, 1),
+        b'6' => Key::Flight(SessionId::stored(1), entity()?, 1),
         b'4' => Key::Lapse(StoreTime(1), "l".parse().ok()?),
         _ => return None,
     })
@@ -130,6 +136,7 @@ fn documents(record: &Record) -> Vec<&Doc> {
         Record::Queued(queued) => queued.payload.iter().collect(),
         Record::Dedup(dedup) => of_answer(&dedup.answer),
         Record::Entry(entry) => of_entry(entry),
+        Record::Effect(effect) => effect.body.iter().collect(),
         Record::Machine(_)
         | Record::Head(_)
         | Record::Conditions(_)

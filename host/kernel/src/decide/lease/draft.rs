@@ -115,6 +115,7 @@ impl<'a> LeaseDraft<'a> {
         self.lease.line.retain(|waiter| waiter.owner != owner);
         self.lease.delay = None;
         self.lease.contended = 0;
+        self.lease.granted = Some(token);
         self.record(LeaseWhat::Acquired, &owner, label, Some(token), format!("for {}", Span(terms.ttl_ms)));
         self.lease.holder = Some(Holder {
             owner,

@@ -252,7 +252,11 @@ impl<'a> Draft<'a> {
     }
 
     /// The names of leases that values stand for.
-    fn names(&mut self, values: &[Value], event: Option<Doc>) -> Result<Result<Vec<LeaseName>, String>, Stop> {
+    pub(in crate::decide) fn names(
+        &mut self,
+        values: &[Value],
+        event: Option<Doc>,
+    ) -> Result<Result<Vec<LeaseName>, String>, Stop> {
         let scope = self.scope(event)?;
         let roots = scope.roots(self.now());
         Ok(values
