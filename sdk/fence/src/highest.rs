@@ -71,6 +71,8 @@ mod durable {
         /// # Errors
         /// The database's, while the table is made.
         pub fn new(db: Connection) -> Result<Self, Error> {
+            // The work it guards is kept elsewhere: a token that a power cut takes back would let a late owner in.
+            db.pragma_update(None, "synchronous", "FULL")?;
             sqlite::create_tables(&db)?;
             Ok(Self { db: Arc::new(Mutex::new(db)) })
         }

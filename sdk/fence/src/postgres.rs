@@ -1,9 +1,9 @@
 //! The check and the answers in a tokio-postgres transaction.
 //!
 //! Every function takes the transaction that does the work, because outside of it there is a gap between check and
-//! write; the crate's front page says what gets lost in it. Any isolation level is safe. `READ COMMITTED`, which is
-//! the default, lets who has to wait go on afterwards; the stricter ones end him with `could not serialize access`,
-//! a [`Problem`] of status 503, and the sender asks again.
+//! write; the crate's front page says what gets lost in it. With the check first, every isolation level is safe.
+//! `READ COMMITTED`, which is the default, lets who has to wait go on afterwards; the stricter ones end him with
+//! `could not serialize access`, a [`Problem`] of status 503, and the sender asks again.
 
 use crate::effect::{Admission, Answer, Effect};
 use crate::header::Fence;

@@ -12,7 +12,7 @@
 use super::world::{Answered, World};
 use super::{holds, script};
 use crate::target::{Broken, Seen, Target};
-use interlock_kernel::command::{Change, Create, OnExisting, Outcome, Verb};
+use interlock_kernel::command::{Change, Create, OnExisting, Outcome, StagedDue, StagedTimer, Verb};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{EntityId, Name, Principal};
 use interlock_kernel::machine::{Machine, StateKind};
@@ -33,6 +33,8 @@ const WORDS: &str = "\
     zombie transition idle¦zombie end x¦stale save¦end failed¦end permanent failed¦due¦fire bell¦fire after¦\
     pass 1000¦pass 60000¦pass 4000000¦pass 90000000¦kill why¦unpark¦delete¦crash¦recover¦sweep¦audit¦deploy job¦\
     deploy next¦deploy plain¦rollback 1¦rollback 2¦at job/a¦at job/b¦at plain/p¦ | data {\"n\": 1, \"log\": []}¦ | outputs {\"done\": 1}¦ | set data.n += 1¦ | set data.x = data¦ | set data.a.b.c.d = data¦ | set outputs.x = from data¦ | set data.log << data¦ | set data.n remove¦ | condition ready true¦\
+    transition dated | set data.until = 5000¦fire until¦fire daily¦fire nudge¦fire again¦fire alarm¦ | timer nudge 5000¦\
+     | timer again at 90000¦ | timer again cancel¦ | timer alarm 1¦ | timer bell 1¦ | timer nudge 400000000000¦\
     spoil 5 9 1¦spoil 7 30 255¦\n";
 
 /// Lines of a script that are played: longer ones only repeat.
@@ -302,10 +304,22 @@ fn change<'a>(parts: impl Iterator<Item = &'a str>) -> Change {
                     since: WallTime(0),
                 });
             }
+            "timer" => change.stage.timers.extend(staged(rest)),
             _ => {}
         }
     }
     change
+}
+
+/// `NAME MS`, `NAME at MS`, `NAME cancel`.
+fn staged(text: &str) -> Option<StagedTimer> {
+    let (name, due) = text.split_once(' ')?;
+    let due = match (due, due.strip_prefix("at ")) {
+        ("cancel", _) => StagedDue::Cancelled,
+        (_, Some(at)) => StagedDue::At(WallTime(at.parse().ok()?)),
+        (ms, None) => StagedDue::After(ms.parse().ok()?),
+    };
+    Some(StagedTimer { name: name.parse().ok()?, due })
 }
 
 /// A timer of the visit, or one that is no more.
