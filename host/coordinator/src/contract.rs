@@ -7,12 +7,14 @@
 //!
 //! Read next: `rights.rs` for the order of answers, `words.rs` for what becomes of a step's text.
 
+mod effects;
 mod leases;
 mod lines;
 mod rights;
 mod stopped;
 mod words;
 
+pub use effects::Asked;
 pub use leases::Wanted;
 pub use lines::{LOG_BYTES_MAX, LOG_FIELDS_MAX, LOG_LINES_MAX, LOG_TEXT_BYTES_MAX, Level, Line, Lines, escape};
 pub use stopped::{Stopped, cut, retryable, said};

@@ -8,7 +8,7 @@ use interlock_kernel::ids::{MachineName, Name};
 use interlock_kernel::limits::{IDLE_MS_DEFAULT, TOTAL_MS_DEFAULT};
 use interlock_kernel::machine::{
     ApplyPolicy, Contract, EventSpec, FailurePath, Leases, Machine, MachineLimits, Move, OnBusy, Retry, Revisions,
-    State, StateKind, TimerSpec,
+    State, StateKind, Target, TimerSpec,
 };
 use interlock_kernel::timer::Due;
 use interlock_kernel::value::{Comparison, Filter, Mutation};
@@ -31,6 +31,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) outputs: ContractDraft<'a>,
     pub(crate) events: Vec<EventDraft<'a>>,
     pub(crate) states: Vec<StateDraft>,
+    pub(crate) targets: Vec<TargetDraft>,
     pub(crate) limits: MachineLimits,
     /// Names of states and events that stand in the manifest but could not be read: no use of them is
     /// reported a second time.
@@ -59,6 +60,14 @@ pub(crate) enum Schema<'a> {
     /// It is there and was reported.
     Unread,
     Known(Written<'a>),
+}
+
+#[derive(Debug)]
+pub(crate) struct TargetDraft {
+    pub(crate) name: Spot<Name>,
+    /// Where the name stands of the target that undoes it.
+    pub(crate) compensates: Option<Span>,
+    pub(crate) target: Target,
 }
 
 #[derive(Debug)]
@@ -157,7 +166,7 @@ impl Draft<'_> {
                 .collect::<Option<_>>()?,
             limits: self.limits.clone(),
             leases: Leases::default(),
-            targets: BTreeMap::new(),
+            targets: self.targets.iter().map(|one| (one.name.value.clone(), one.target.clone())).collect(),
         })
     }
 }

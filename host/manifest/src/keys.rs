@@ -23,7 +23,7 @@ macro_rules! keys {
 keys! {
     MANIFEST "" "a manifest" [
         "machine" "owner" "component" "initial" "revisions" "apply" "labels" "desired" "data" "outputs" "events"
-        "states" "calendars" "limits"
+        "states" "calendars" "targets" "limits"
     ]
     /// `[desired]` and `[data]`.
     DOCUMENT "document" "a document" ["schema" "default"]
@@ -41,6 +41,11 @@ keys! {
         "name" "wait" "due" "at" "next" "every" "day" "zone" "at_least" "calendar" "holidays" "to" "set"
     ]
     CALENDAR "calendar" "a calendar" ["weekend" "holidays"]
+    TARGET "outbound" "a target" [
+        "method" "url" "timeout" "retry" "secret" "fence" "on_late" "on_dead_letter" "answer_max"
+    ]
+    SECRET "secret" "a secret" ["name" "header" "prefix"]
+    ON_LATE "on-late" "a use of late results" ["compensate"]
     RETRY "retry" "a retry policy" ["attempts" "first" "factor" "max" "jitter"]
     FAILURE "failure" "a failure path" ["to" "set"]
     LIMITS "limits" "limits" ["memory" "transitions" "execution" "history"]

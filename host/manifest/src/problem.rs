@@ -134,6 +134,8 @@ codes! {
     UnusedEvent "unused-event" Warning "An event that no state takes.",
     UnknownField "unknown-field" Error "A field that the schema rules out.",
     TypeMismatch "type-mismatch" Warning "A comparison or change that the schema's types make pointless.",
+    UnknownTarget "unknown-target" Error "A target that is not declared.",
+    LateEffect "late-effect" Warning "A late success of a request that is not safe is only put on record.",
     TimerField "timer-field" Warning "A way into a state that brings no due time for a timer of it.",
     // Times.
     HolidaysEnd "holidays-end" Warning "A list of holidays that ends within a year: a timer that comes behind it is refused.",

@@ -4,7 +4,7 @@
 
 wasmtime::component::bindgen!({
     path: "../../wit",
-    world: "step-with-timers",
+    world: "step-with-everything",
     imports: {
         "interlock:step/transition.[method]entity.reload": async | trappable,
         "interlock:step/transition.[method]entity.save": async | trappable,

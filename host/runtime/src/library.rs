@@ -3,7 +3,7 @@
 //! A component is a file named by its digest, synced before anybody names it. It is compiled once,
 //! loaded when a step first needs it, and kept ready for as long as it is among the last used.
 
-use crate::bindings::StepWithTimersPre as StepPre;
+use crate::bindings::StepWithEverythingPre as StepPre;
 use crate::cache::Cache;
 use crate::check::{self, Checked, Inspection, Problem, check};
 use crate::component;

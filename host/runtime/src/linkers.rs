@@ -1,6 +1,6 @@
 //! What is linked, for each engine; and by name, what is not, with what to do instead.
 
-use crate::bindings::{StepWithTimers as Step, StepWithTimersPre as StepPre};
+use crate::bindings::{StepWithEverything as Step, StepWithEverythingPre as StepPre};
 use crate::check::Problem;
 use crate::engine::{Engines, Place};
 use crate::guest::Guest;
@@ -9,16 +9,17 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
 
 /// Interlock's interfaces and what each lets a step do.
-pub(crate) const POWERS: [(&str, &str); 5] = [
+pub(crate) const POWERS: [(&str, &str); 6] = [
     ("transition", "read the entity it was handed, save checkpoints, ask for a guarded transition"),
     ("lease", "ask for leases that the machine was granted"),
     ("fencing", "read its fencing tokens and ask whether they hold"),
     ("timers", "say when timers are due that its states leave to steps"),
+    ("effects", "have requests made to the targets that its machine declares"),
     ("log", "write lines into the host's log"),
 ];
 
 /// Every function of them. A test compares this with `wit/`.
-const FUNCTIONS: [(&str, &[&str]); 5] = [
+const FUNCTIONS: [(&str, &[&str]); 6] = [
     (
         "transition",
         &[
@@ -44,6 +45,7 @@ const FUNCTIONS: [(&str, &[&str]); 5] = [
     ),
     ("fencing", &["token", "still-holds", "lease-token", "still-holds-lease"]),
     ("timers", &["after", "at", "cancel"]),
+    ("effects", &["request"]),
     ("log", &["write"]),
 ];
 

@@ -2,7 +2,8 @@
 
 use crate::ran::TimerDue;
 use interlock::{
-    Change, Checkpoint, Condition, Event, EventKind, Failure, Mutation, Rejection, RejectionKind, Status, Value,
+    Change, Checkpoint, Condition, Event, EventKind, Failure, Mutation, Rejection, RejectionKind, Request, Status,
+    Value,
 };
 use interlock_coordinator::contract::{self, Edit, Given, Kind, Published, Wish};
 use interlock_kernel::command::StagedDue;
@@ -62,6 +63,11 @@ pub(crate) fn due(due: TimerDue) -> StagedDue {
         TimerDue::At(unix_ms) => StagedDue::At(WallTime(unix_ms)),
         TimerDue::Cancelled => StagedDue::Cancelled,
     }
+}
+
+pub(crate) fn request(request: Request) -> contract::Asked {
+    let Request { target, params, headers, body } = request;
+    contract::Asked { target, params, headers, body }
 }
 
 pub(crate) fn event(event: contract::Event) -> Event {

@@ -330,6 +330,7 @@ async fn answer(handle: &mut Handle, asked: Asked) -> Result<Answered, Refusal> 
         }
         Asked::Reload => handle.reload().await.map(|()| Answered::Read),
         Asked::Timer(name, due) => handle.stage_timer(&name, convert::due(due)).map(|()| Answered::Staged),
+        Asked::Effect(request) => handle.stage_effect(convert::request(request)).map(|()| Answered::Staged),
         Asked::StillHolds => handle.still_holds().await.map(Answered::Holds).map_err(Refusal::Stop),
     }
 }

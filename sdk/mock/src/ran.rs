@@ -1,7 +1,7 @@
 //! What one attempt did: what it asked for, what it was told, what it logged, how it ended.
 
 use interlock::log::Level;
-use interlock::{Change, Checkpoint, Event, Failure, Rejection};
+use interlock::{Change, Checkpoint, Event, Failure, Rejection, Request};
 use serde_json::Value;
 use std::fmt;
 
@@ -18,6 +18,8 @@ pub enum Asked {
     StillHolds,
     /// To stage a timer for the next save or transition: its name, and when it is due.
     Timer(String, TimerDue),
+    /// To stage a request for the next save or transition.
+    Effect(Request),
 }
 
 /// When a step wants a timer to be due.
@@ -211,6 +213,7 @@ impl fmt::Display for Asked {
             Self::Timer(name, TimerDue::After(ms)) => return write!(f, "timer {name} in {ms} ms"),
             Self::Timer(name, TimerDue::At(unix_ms)) => return write!(f, "timer {name} at {unix_ms}"),
             Self::Timer(name, TimerDue::Cancelled) => return write!(f, "timer {name} cancelled"),
+            Self::Effect(request) => return write!(f, "effect on {}", request.target),
             Self::Save(Checkpoint { data, outputs, set, conditions }) => {
                 f.write_str("save")?;
                 (data, outputs, set, conditions)

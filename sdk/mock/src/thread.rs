@@ -5,7 +5,7 @@
 
 use crate::ran::{Asked, TimerDue};
 use interlock::log::Level;
-use interlock::{Change, Checkpoint, Done, Entity, Event, Failure, Host, Rejection, RejectionKind};
+use interlock::{Change, Checkpoint, Done, Entity, Event, Failure, Host, Rejection, RejectionKind, Request};
 use interlock_coordinator::contract::{Handle, Refusal, Stopped};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -178,6 +178,9 @@ impl Host for Wire {
     }
     fn timer_cancel(&self, name: &str) -> Result<(), Rejection> {
         self.ask(Asked::Timer(name.to_owned(), TimerDue::Cancelled)).map(drop)
+    }
+    fn effect_request(&self, request: Request) -> Result<(), Rejection> {
+        self.ask(Asked::Effect(request)).map(drop)
     }
 }
 

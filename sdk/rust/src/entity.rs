@@ -1,7 +1,7 @@
 //! The entity as an attempt sees it: typed reading, and asking for the next state.
 
 use crate::change::{Draft, Move, Stay};
-use crate::{Event, Failure, Host, Rejection, Timer};
+use crate::{Effect, Event, Failure, Host, Rejection, Request, Timer};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::time::Duration;
@@ -165,6 +165,25 @@ impl Entity {
     /// ```
     pub fn timer<'a>(&'a self, name: &'a str) -> Timer<'a> {
         Timer { entity: self, name }
+    }
+
+    /// A request to a target that the machine declares, made by the host once the next commit is durable: at least
+    /// once, under one `Idempotency-Key`, with this attempt's fencing token. A refused commit and a reload drop it.
+    ///
+    /// ```
+    /// # use interlock_sdk::{to, Done, Entity, Failure};
+    /// # fn step(order: &Entity) -> Result<Done, Failure> {
+    /// order.effect("tickets").param("project", "atlas").body(&serde_json::json!({ "title": order.key() })).request()?;
+    /// Ok(order.transition(to("waiting"))?)
+    /// # }
+    /// ```
+    pub fn effect(&self, target: &str) -> Effect<'_> {
+        let request = Request { target: target.to_owned(), ..Request::default() };
+        Effect { entity: self, request, body: Ok(()) }
+    }
+
+    pub(crate) fn effect_request(&self, request: Request) -> Result<(), Rejection> {
+        self.host.effect_request(request)
     }
 
     pub(crate) fn timer_after(&self, name: &str, ms: u64) -> Result<(), Rejection> {

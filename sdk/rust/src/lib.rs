@@ -46,6 +46,7 @@
 #[cfg(any(test, all(target_arch = "wasm32", not(target_feature = "atomics"), feature = "arena")))]
 mod arena;
 mod change;
+mod effect;
 mod entity;
 mod event;
 mod failure;
@@ -64,6 +65,7 @@ mod tests;
 
 pub use change::{Change, Checkpoint, Condition, Draft, Move, Mutation, Status, Stay, Value};
 pub use change::{checkpoint, from, to};
+pub use effect::{Effect, EffectResult, Request};
 pub use entity::{Done, Entity};
 pub use event::{Event, EventKind};
 pub use failure::Failure;

@@ -80,6 +80,9 @@ impl Host for Scripted {
     fn timer_cancel(&self, name: &str) -> Result<(), Rejection> {
         self.ask(format!("{name} cancelled"))
     }
+    fn effect_request(&self, request: Request) -> Result<(), Rejection> {
+        self.ask(format!("{request:?}"))
+    }
 }
 
 fn signal() -> Event {

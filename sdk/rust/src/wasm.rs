@@ -3,8 +3,8 @@
 
 use crate::change::{Change, Checkpoint, Condition, Mutation, Status, Value};
 use crate::log::Level;
-use crate::{Entity, Event, EventKind, Failure, Host, Rejection, RejectionKind, Step};
-use bindings::interlock::step::{fencing, log, timers, transition, types};
+use crate::{Entity, Event, EventKind, Failure, Host, Rejection, RejectionKind, Request, Step};
+use bindings::interlock::step::{effects, fencing, log, timers, transition, types};
 use std::time::Duration;
 
 #[allow(missing_docs, unreachable_pub, unsafe_code, reason = "generated")]
@@ -12,7 +12,7 @@ use std::time::Duration;
 pub mod bindings {
     wit_bindgen::generate!({
         path: "../../wit",
-        world: "step-with-timers",
+        world: "step-with-everything",
         pub_export_macro: true,
     });
 }
@@ -108,6 +108,10 @@ impl Host for Imports {
     }
     fn timer_cancel(&self, name: &str) -> Result<(), Rejection> {
         Ok(timers::cancel(&self.0, name)?)
+    }
+    fn effect_request(&self, request: Request) -> Result<(), Rejection> {
+        let Request { target, params, headers, body } = request;
+        Ok(effects::request(&self.0, &effects::Outbound { target, params, headers, body })?)
     }
 }
 

@@ -173,7 +173,7 @@ fn bounded(subject: &str, got: usize, max: usize, name: &str) -> Result<(), Reje
     Ok(())
 }
 
-fn document(text: &str, subject: &str) -> Result<Doc, Rejection> {
+pub(super) fn document(text: &str, subject: &str) -> Result<Doc, Rejection> {
     Doc::parse(text).map_err(|bad| match bad {
         BadDoc::Size(_) => Rejection::new(Code::Limit, subject, "a document within its bounds", bad),
         BadDoc::Syntax(_) | BadDoc::Integer(_) => Rejection::new(Code::Invalid, subject, "a JSON document", bad),

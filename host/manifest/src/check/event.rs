@@ -3,16 +3,19 @@
 use crate::draft::{Draft, GuardDraft};
 use crate::log::{Log, suggest};
 use crate::problem::Code;
-use interlock_kernel::machine::DESIRED_CHANGED;
+use interlock_kernel::machine::HOST_EVENTS;
 
 pub(super) fn check(draft: &Draft<'_>, log: &mut Log<'_>) {
     let declared = || draft.events.iter().map(|event| event.name.value.as_str());
     for state in &draft.states {
         for (event, moves) in &state.on {
             let name = event.value.as_str();
-            if event.value != *DESIRED_CHANGED && !draft.unread.contains(&name) && declared().all(|known| known != name)
+            if !HOST_EVENTS.contains(&event.value)
+                && !draft.unread.contains(&name)
+                && declared().all(|known| known != name)
             {
-                let remedy = suggest(name, declared().chain([DESIRED_CHANGED.as_str()]), "");
+                let remedy =
+                    suggest(name, declared().chain(HOST_EVENTS.iter().map(interlock_kernel::ids::Name::as_str)), "");
                 let remedy = if remedy.starts_with("did") { remedy } else { format!("declare it: [events.{name}]") };
                 log.add(
                     Code::UndeclaredEvent,

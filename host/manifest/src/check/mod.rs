@@ -6,6 +6,7 @@ pub(crate) mod field;
 mod graph;
 mod schema;
 mod state;
+mod target;
 mod timer;
 
 use crate::draft::{Draft, FailureDraft, MoveDraft, SetDraft, StateDraft};
@@ -20,6 +21,7 @@ pub(crate) fn draft(draft: &Draft<'_>, today: Option<WallTime>, log: &mut Log<'_
     graph::check(draft, log);
     field::check(draft, log);
     timer::check(draft, today, log);
+    target::check(draft, log);
 }
 
 impl StateDraft {

@@ -134,7 +134,7 @@ fn no_row(path: &Path, text: &Spot<&str>, log: &mut Log<'_>) {
         .got(excerpt(text.value));
 }
 
-fn value(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
+pub(super) fn value(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
     if node.as_table().is_none() {
         return Some(node.spot(Value::Json(Doc::new(node.json(log)?))));
     }

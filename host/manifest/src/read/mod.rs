@@ -3,6 +3,7 @@
 
 pub(crate) mod field;
 mod state;
+mod target;
 mod timer;
 
 use crate::draft::{ContractDraft, Draft, EventDraft, Schema, Written};
@@ -15,7 +16,7 @@ use interlock_kernel::ids::Name;
 use interlock_kernel::limits::{
     DEDUP_MS_DEFAULT, DEDUP_MS_MAX, DEDUP_MS_MIN, DOCUMENT_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX, TEXT_BYTES_MAX,
 };
-use interlock_kernel::machine::{ApplyPolicy, DESIRED_CHANGED, KILLED, MachineLimits, OnBusy, Revisions};
+use interlock_kernel::machine::{ApplyPolicy, HOST_EVENTS, KILLED, MachineLimits, OnBusy, Revisions};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use toml::de::DeTable;
@@ -72,6 +73,7 @@ pub(crate) fn manifest<'a>(entries: &'a DeTable<'a>, log: &mut Log<'_>) -> Draft
         outputs: contract(table.get("outputs"), &keys::OUTPUTS, log),
         events: table.get("events").map(|node| events(&node, &mut unread, log)).unwrap_or_default(),
         states,
+        targets: table.get("targets").map(|node| target::read(&node, log)).unwrap_or_default(),
         limits: table.get("limits").and_then(|node| limits(&node, log)).unwrap_or_default(),
         unread,
     }
@@ -195,7 +197,7 @@ fn events<'a>(node: &Node<'a>, unread: &mut Vec<&'a str>, log: &mut Log<'_>) -> 
             unread.push(key.value);
             continue;
         };
-        if name.value == *DESIRED_CHANGED {
+        if HOST_EVENTS.contains(&name.value) {
             log.add(
                 Code::ReservedName,
                 &name.at,

@@ -134,7 +134,7 @@ fn allowed(node: &Node<'_>, keys: &keys::Keys, log: &mut Log<'_>) -> Option<Move
     })
 }
 
-fn retry(node: &Node<'_>, log: &mut Log<'_>) -> Retry {
+pub(super) fn retry(node: &Node<'_>, log: &mut Log<'_>) -> Retry {
     let default = Retry::default();
     let Some(table) = node.table(&keys::RETRY, log) else { return default };
     let attempts = table.get("attempts").and_then(|node| node.integer(1..=ATTEMPTS_MAX, log));
