@@ -6,6 +6,7 @@
 
 mod codec;
 mod crowd;
+mod effects;
 mod engines;
 mod flagship;
 mod lists;
