@@ -130,6 +130,46 @@ fn a_clock_set_forward_fires_each_timer_once_and_set_back_none_early() {
 }
 
 #[test]
+fn a_timer_that_falls_due_while_nobody_asks_is_noticed_by_the_next_host_on_its_own() {
+    check(
+        r#"
+        deploy one
+        create a
+        send a resize {"size":2} id=e1
+        step a to provisioning
+        kill-9
+        advance 60s
+        boot
+        advance 29s
+        stats
+        advance 1s
+        stats
+        "#,
+        expect![[r#"
+            deploy one
+                revision 1
+            create a
+                created @i1 v1
+            send a resize {"size":2} id=e1
+                accepted @i1.1 v2 planning
+                * pool/a attempt 1 token t1 runs plan in planning
+            step a to provisioning
+                committed v3
+            kill-9
+            advance 60s
+            boot
+            advance 29s
+            stats
+                dispatched 0 deadlines 0 due 0 timers 0 recovered 0 repaired 0 jumps 0 resyncs 0 refused []
+            advance 1s
+                * pool/a attempt 1 token t2 runs verify in verifying
+            stats
+                dispatched 1 deadlines 0 due 0 timers 1 recovered 0 repaired 0 jumps 0 resyncs 0 refused []
+        "#]],
+    );
+}
+
+#[test]
 fn a_save_resets_the_idle_deadline_and_not_the_total_one() {
     check(
         r#"

@@ -6,4 +6,5 @@ mod events;
 mod host;
 mod machines;
 mod site;
+mod timers;
 mod watch;

@@ -62,7 +62,10 @@ impl Draft<'_> {
         let due = |spec| self.due(spec, state, &roots, entered).transpose();
         let timers: Vec<Timer> = declared.after.iter().filter_map(due).collect::<Result<_, _>>()?;
         let waits = declared.kind == StateKind::Working && declared.step.is_none();
-        let ends = declared.deadline_ms.is_some() || declared.waits_forever || !timers.is_empty();
+        // A failure may take back what is on its way.
+        let failed = matches!(entered.by, CauseKind::Failure | CauseKind::Deadline);
+        let owed = !failed && (self.head.outbox.unsettled > 0 || !entered.stage.effects.is_empty());
+        let ends = declared.deadline_ms.is_some() || declared.waits_forever || owed || !timers.is_empty();
         match declared.after.iter().find(|spec| spec.due == Due::Step) {
             // Nothing would ever move it.
             Some(spec) if waits && !ends => {

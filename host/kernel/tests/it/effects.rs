@@ -9,6 +9,7 @@ use interlock_kernel::limits::{EFFECTS_STAGED_MAX, LANE_MAX};
 use interlock_kernel::machine::{LeaseSpec, OnLate, Retry, Target};
 use interlock_kernel::record::{CauseKind, Effect, EffectWhat, Stands, Terms, What};
 use interlock_kernel::rejection::Code;
+use interlock_kernel::timer::Due;
 use std::collections::BTreeMap;
 
 fn target(url: &str) -> Target {
@@ -170,6 +171,17 @@ fn a_result_that_the_state_does_not_take_is_on_record_and_strands_nobody_silentl
     let head = world.head(&id);
     assert_eq!(whats(&world, &id), [(EffectWhat::Done, 1, "status 201; not waited for".to_owned())]);
     assert_eq!(head.park.unwrap().code, "stranded");
+}
+
+#[test]
+fn a_wait_for_an_effect_may_leave_its_steps_timer_unset() {
+    let blind = wait().timer("nag", Due::Step, to("idle")).on("stop", to("idle"));
+    let (mut world, id) = World::of(ticket().state("blind", blind), "ticket/a");
+    world.send(&id, "open", "o1");
+    let refused = world.transition(&id, "blind", carrying(Vec::new())).unwrap_err();
+    assert_eq!((refused.code, refused.subject.as_str()), (Code::Invalid, "timer nag of blind"));
+    world.transition(&id, "blind", carrying(vec![asked("tickets")])).unwrap();
+    assert_eq!(world.head(&id).timers, []);
 }
 
 #[test]
