@@ -72,7 +72,7 @@ struct Script {
 impl Script {
     fn put(&mut self, bytes: &[u8]) -> u32 {
         // Lists are read at multiples of four.
-        while (HEAP as usize + self.heap.len()) % 4 != 0 {
+        while !(HEAP as usize + self.heap.len()).is_multiple_of(4) {
             self.heap.push(0);
         }
         let at = HEAP + u32::try_from(self.heap.len()).unwrap_or_default();
