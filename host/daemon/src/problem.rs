@@ -138,7 +138,11 @@ impl Problem {
         got: impl fmt::Display,
     ) -> Self {
         let (code, status, title) = reason.row();
-        let (subject, expected, got) = (subject.to_string(), expected.to_string(), got.to_string());
+        let (subject, expected, mut got) = (subject.to_string(), expected.to_string(), got.to_string());
+        if got.is_empty() {
+            // An empty header, say: the sentence is to have an end.
+            got.push_str("nothing");
+        }
         Self {
             kind: format!("urn:interlock:{code}"),
             title: title.to_owned(),

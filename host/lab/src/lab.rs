@@ -383,6 +383,14 @@ impl Lab {
         Ok(())
     }
 
+    /// Moves time by so much at once: what fell due meanwhile comes late.
+    ///
+    /// # Errors
+    /// [`LabError`].
+    pub fn leap(&mut self, by_ms: u64) -> Result<(), LabError> {
+        self.pass(by_ms)
+    }
+
     /// Sets the wall clock alone: a jump.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! The requests that tests make of a daemon.
 
-use anyhow::{Context as _, Result, bail};
-use reqwest::{Client, Method, StatusCode, header};
+use anyhow::{Context as _, Result, bail, ensure};
+use reqwest::{Client, Method, Request, StatusCode, header};
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// An answer that takes this long will not come: longer than the longest `wait` a test asks for.
@@ -46,6 +47,60 @@ impl Reply {
     }
 }
 
+/// What is made once although it is asked for twice, and by what that shows.
+#[derive(Clone, Copy, Debug)]
+enum Twice {
+    /// An event with an id: the remembered answer.
+    Event,
+    /// A deploy, a create or an apply: what is there already, by this number.
+    There(&'static str),
+    /// A kill: it is over.
+    Over,
+    /// A delete: it is gone.
+    Gone,
+}
+
+impl Twice {
+    /// `INTERLOCK_WEATHER=doubled` in the environment asks for it. Not doubled: events without an id, `recreate`,
+    /// rollbacks and unparks, which do twice what they are asked for twice.
+    fn of(request: &Request) -> Option<Self> {
+        static DOUBLED: LazyLock<bool> =
+            LazyLock::new(|| std::env::var("INTERLOCK_WEATHER").is_ok_and(|weather| weather == "doubled"));
+        if !*DOUBLED {
+            return None;
+        }
+        let path: Vec<&str> = request.url().path().trim_matches('/').split('/').collect();
+        let body = request.body().and_then(|body| body.as_bytes()).unwrap_or_default();
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        match (request.method().as_str(), path.as_slice()) {
+            ("POST", ["v1", "machines"]) => Some(Self::There("/revision")),
+            ("POST", ["v1", "entities"]) if body["on_existing"].is_null() => Some(Self::There("/entity/incarnation")),
+            ("PUT", ["v1", "entities", _, _, "desired"]) => Some(Self::There("/generation")),
+            ("POST", ["v1", "entities", _, _, "events"]) if request.headers().contains_key("idempotency-key") => {
+                Some(Self::Event)
+            }
+            ("POST", ["v1", "entities", _, _, "kill"]) => Some(Self::Over),
+            ("DELETE", ["v1", "entities", _, _]) => Some(Self::Gone),
+            _ => None,
+        }
+    }
+
+    fn judge(self, first: &Reply, second: &Reply) -> Result<()> {
+        let done = (200..300).contains(&second.status);
+        let same = match self {
+            Self::Event => done && second.replayed,
+            Self::There(number) => {
+                done && first.body.pointer(number).is_some()
+                    && first.body.pointer(number) == second.body.pointer(number)
+            }
+            Self::Over => done,
+            Self::Gone => done || second.status == 404,
+        };
+        ensure!(same, "expected {self:?} as by {}, got {} {}", first.body, second.status, second.body);
+        Ok(())
+    }
+}
+
 impl Api {
     /// Of a daemon that listens at this URL.
     pub fn new(base: String) -> Result<Api> {
@@ -58,9 +113,23 @@ impl Api {
         self.http.request(method, format!("{}{path}", self.base))
     }
 
-    /// Sends a request; what comes back has the type that its status says.
+    /// Sends a request; what comes back has the type that its status says. In doubled weather what was done and is
+    /// made once is asked for again, and must be answered as what is there already.
     pub async fn ask(&self, request: reqwest::RequestBuilder) -> Result<Reply> {
-        let response = request.send().await?;
+        let request = request.build()?;
+        let again = Twice::of(&request).and_then(|twice| Some((twice, request.try_clone()?)));
+        let reply = self.once(request).await?;
+        if let Some((twice, request)) = again
+            && (200..300).contains(&reply.status)
+        {
+            let what = format!("{} {}", request.method(), request.url().path());
+            twice.judge(&reply, &self.once(request).await?).with_context(|| format!("{what}, asked twice"))?;
+        }
+        Ok(reply)
+    }
+
+    async fn once(&self, request: Request) -> Result<Reply> {
+        let response = self.http.execute(request).await?;
         let status = response.status();
         let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let retry_after = text("retry-after");

@@ -2,6 +2,7 @@
 
 mod gallery;
 mod scenarios;
+mod weather;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -21,7 +21,7 @@ use crate::scenario::{Act, Ask, Parked, Request, Scenario, Stage};
 use crate::story::Story;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::timer::Due;
-use recall::Recall;
+pub use recall::Recall;
 use serde::Serialize;
 use std::fmt;
 

@@ -31,26 +31,35 @@ struct Memory {
 
 /// Runs each attempt once, and plays it from memory from then on. Clones remember together.
 #[derive(Clone)]
-pub(super) struct Recall {
+pub struct Recall {
     inner: Arc<dyn Executor>,
     sees_tokens: bool,
     memory: Arc<Mutex<Memory>>,
 }
 
 impl Recall {
-    pub(super) fn new(inner: Arc<dyn Executor>, sees_tokens: bool) -> Self {
+    /// Over an executor. Whether steps see their tokens says what they import.
+    pub fn new(inner: Arc<dyn Executor>, sees_tokens: bool) -> Self {
         Self { inner, sees_tokens, memory: Arc::default() }
     }
 
     /// Whether an attempt was told what none like it was told before: what was played since this was last
     /// asked has to be played again.
-    pub(super) fn missed(&self) -> bool {
+    #[must_use]
+    pub fn missed(&self) -> bool {
         std::mem::take(&mut lock(&self.memory).missed)
     }
 
     /// Attempts that were run and not remembered.
-    pub(super) fn runs(&self) -> usize {
+    #[must_use]
+    pub fn runs(&self) -> usize {
         lock(&self.memory).runs
+    }
+}
+
+impl std::fmt::Debug for Recall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recall").field("sees_tokens", &self.sees_tokens).finish_non_exhaustive()
     }
 }
 

@@ -14,7 +14,7 @@ mod read;
 
 pub use coverage::{By, Coverage, Point, Refused, Row, Way};
 pub use judge::Broken;
-pub use play::{Miss, Played, Stage, play};
+pub use play::{End, Miss, Played, Stage, Weather, play, play_in};
 pub use read::read;
 
 use crate::{Asked, Fault};

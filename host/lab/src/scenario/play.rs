@@ -2,7 +2,11 @@
 //!
 //! After each thing that happens everything happens that can without time passing; then the promises are
 //! looked at, and the next thing happens. What is not as it should be is noted and the story goes on: the
-//! author sees all of it at once.
+//! author sees all of it at once. In another [`Weather`] than calm, more happens than is written.
+
+mod weather;
+
+pub use weather::{End, Weather};
 
 use super::check::{self, Heard};
 use super::coverage::{Cover, Point};
@@ -64,6 +68,8 @@ pub struct Played {
     pub stands: Vec<(EntityId, String)>,
     /// Virtual time that passed, in ms.
     pub passed_ms: u64,
+    /// What is left of each entity in the end.
+    pub ends: BTreeMap<EntityId, End>,
     /// What of the machine it reached.
     pub reached: BTreeSet<Point>,
     /// Lines of the story until the end of the scenario; those behind are of what came after it by itself.
@@ -102,10 +108,21 @@ pub struct Miss {
 /// # Errors
 /// [`LabError`] if there is no host to play it on. What goes wrong later is a [`Miss`].
 pub fn play(scenario: &Scenario, stage: &Stage) -> Result<Played, LabError> {
+    play_in(scenario, stage, Weather::Calm)
+}
+
+/// Plays a scenario in some weather. What it expects is expected all the same, but for the number of attempts
+/// where attempts are lost.
+///
+/// # Errors
+/// As [`play`].
+pub fn play_in(scenario: &Scenario, stage: &Stage, weather: Weather) -> Result<Played, LabError> {
     let lab = stage.lab()?;
     let mut player = Player {
         lab,
         scenario,
+        weather,
+        struck: BTreeSet::new(),
         story: Story::new(),
         entities: entities(scenario),
         planted: Vec::new(),
@@ -121,6 +138,7 @@ pub fn play(scenario: &Scenario, stage: &Stage) -> Result<Played, LabError> {
     }
     let stands = player.stands();
     Ok(Played {
+        ends: player.ends()?,
         lines: lines.unwrap_or(player.story.lines().len()),
         story: player.story,
         misses: player.misses,
@@ -148,6 +166,9 @@ type Stopped = (usize, LabError);
 struct Player<'s> {
     lab: Lab,
     scenario: &'s Scenario,
+    weather: Weather,
+    /// Visits that the weather has struck, each once.
+    struck: BTreeSet<(EntityId, u64)>,
     story: Story,
     entities: Vec<EntityId>,
     planted: Vec<Trap<'s>>,
@@ -187,6 +208,7 @@ impl<'s> Player<'s> {
             self.expect(then).map_err(|error| (then.line, error))?;
         }
         *lines = Some(self.story.lines().len());
+        self.deliver_all_again().map_err(|error| (0, error))?;
         for trap in std::mem::take(&mut self.planted) {
             if trap.left > 0 {
                 self.never_came(&trap);
@@ -251,6 +273,7 @@ impl<'s> Player<'s> {
             }
             Some(_) | None => {}
         }
+        self.ask_again(line, ask, generation, &heard)?;
         if let Request::Send { id, .. } = &ask.request {
             self.heard.insert(id.clone(), heard);
         }
@@ -264,7 +287,7 @@ impl<'s> Player<'s> {
             answers.extend(self.answered(&then.entity, id)?.map(|heard| (id.clone(), heard)));
         }
         let history = self.cover.sentences(&then.entity);
-        for (what, broken) in check::all(then, view.as_ref(), history, &answers) {
+        for (what, broken) in check::all(&self.weather.expected(then), view.as_ref(), history, &answers) {
             self.miss(then.line, &what, broken.expected, broken.got);
         }
         Ok(())
@@ -283,13 +306,17 @@ impl<'s> Player<'s> {
         for _ in 0..TURNS_MAX {
             self.look()?;
             let Some(held) = self.lab.held().into_iter().next() else { return Ok(()) };
-            match self.trap(&held) {
+            let struck = self.strike(&held)?;
+            match self.trap(&held).or(struck) {
                 Some(fault) => {
                     self.story.host(self.lab.passed_ms(), &of_fault(fault, &held));
                     self.lab.befall(held.place, fault)?;
                     self.look()?;
                     if !fault.is_crash() {
                         self.lab.let_go(held.place)?;
+                    }
+                    if struck.is_some() {
+                        self.wait_for_another(&held.entity)?;
                     }
                 }
                 None => self.lab.let_go(held.place)?,
@@ -342,7 +369,9 @@ impl<'s> Player<'s> {
         while left_ms > 0 {
             let next_ms = self.lab.coming()?.first().map_or(left_ms, |next| next.in_ms.max(1));
             let step_ms = next_ms.min(left_ms);
-            self.lab.advance(step_ms, &mut |_| Turn::Wait)?;
+            if next_ms > left_ms || !self.late(step_ms)? {
+                self.lab.advance(step_ms, &mut |_| Turn::Wait)?;
+            }
             self.settle()?;
             left_ms = left_ms.saturating_sub(step_ms);
         }
@@ -352,8 +381,9 @@ impl<'s> Player<'s> {
     /// Moves time until it brings nothing more; answers what it brings without end, if it does.
     fn until_idle(&mut self) -> Result<Option<String>, LabError> {
         for _ in 0..TICKS_MAX {
-            if self.lab.tick()?.is_none() {
-                return Ok(None);
+            let Some(next) = self.lab.coming()?.into_iter().next() else { return Ok(None) };
+            if !self.late(next.in_ms.max(1))? {
+                self.lab.tick()?;
             }
             self.settle()?;
         }

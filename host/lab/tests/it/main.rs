@@ -8,4 +8,5 @@ mod explore;
 mod lab;
 mod player;
 mod reader;
+mod weather;
 mod world;

@@ -3,6 +3,7 @@
 mod bed;
 mod deploy;
 mod hostile;
+mod imports;
 mod library;
 mod speed;
 mod timers;

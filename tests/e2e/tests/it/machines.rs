@@ -139,7 +139,7 @@ to       = ["calm", "alarm"]
 idle     = "1h"
 total    = "2h"
 deadline = "3h"
-retry    = { attempts = 3, first = "1h", max = "1h" }
+retry    = { attempts = 3, first = "1h", max = "1h", jitter = 0.0 }
 
 [states.alarm]
 kind    = "final"
