@@ -135,6 +135,11 @@ codes! {
     UnknownField "unknown-field" Error "A field that the schema rules out.",
     TypeMismatch "type-mismatch" Warning "A comparison or change that the schema's types make pointless.",
     TimerField "timer-field" Warning "A way into a state that brings no due time for a timer of it.",
+    // Leases.
+    NotGranted "not-granted" Error "A lease that `[leases]` does not grant.",
+    NeedsWithoutStep "needs-without-step" Error "Leases for attempts of a state that has no step.",
+    LeaseUnderIdle "lease-under-idle" Warning "An attempt may be idle for longer than a lease lasts that it has.",
+    HoldAndWait "hold-and-wait" Warning "Two states take two leases in opposite order: executions may wait for each other.",
     // Times.
     HolidaysEnd "holidays-end" Warning "A list of holidays that ends within a year: a timer that comes behind it is refused.",
     IdleOverTotal "idle-over-total" Error "An attempt may be idle for longer than it may last.",

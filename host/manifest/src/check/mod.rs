@@ -4,6 +4,7 @@
 mod event;
 pub(crate) mod field;
 mod graph;
+mod lease;
 mod schema;
 mod state;
 mod timer;
@@ -20,6 +21,7 @@ pub(crate) fn draft(draft: &Draft<'_>, today: Option<WallTime>, log: &mut Log<'_
     graph::check(draft, log);
     field::check(draft, log);
     timer::check(draft, today, log);
+    lease::check(draft, log);
 }
 
 impl StateDraft {

@@ -2,6 +2,7 @@
 //! anything else yet.
 
 pub(crate) mod field;
+mod lease;
 mod state;
 mod timer;
 
@@ -72,6 +73,7 @@ pub(crate) fn manifest<'a>(entries: &'a DeTable<'a>, log: &mut Log<'_>) -> Draft
         outputs: contract(table.get("outputs"), &keys::OUTPUTS, log),
         events: table.get("events").map(|node| events(&node, &mut unread, log)).unwrap_or_default(),
         states,
+        leases: table.get("leases").map(|node| lease::granted(&node, log)).unwrap_or_default(),
         limits: table.get("limits").and_then(|node| limits(&node, log)).unwrap_or_default(),
         unread,
     }
