@@ -4,8 +4,11 @@
 use crate::codec;
 use crate::core::Core;
 use crate::read::{head_in, look};
-use interlock_kernel::ids::{EntityId, Name};
-use interlock_kernel::record::{Head, Key};
+use crate::txn::TxnView;
+use interlock_kernel::ids::{EntityId, LeaseName, Name};
+use interlock_kernel::record::{Head, Key, Lease, Owner, Record};
+use interlock_kernel::time::StoreTime;
+use interlock_kernel::view::{Stop, View};
 use interlock_store::StoreError;
 use std::fmt;
 use std::sync::Arc;
@@ -15,8 +18,8 @@ use std::sync::Arc;
 pub struct Coming {
     /// In how many ms; 0 if it is due.
     pub in_ms: u64,
-    /// To whom.
-    pub entity: EntityId,
+    /// To whom; nobody, if it is a lease that no execution has.
+    pub entity: Option<EntityId>,
     /// What.
     pub what: Awaited,
 }
@@ -32,6 +35,10 @@ pub enum Awaited {
     Deadline,
     /// The running attempt has: `idle-deadline` or `total-deadline`.
     AttemptDeadline(&'static str),
+    /// A lease is over, or its next owner gives up waiting.
+    Lapse(LeaseName),
+    /// A lease is over, and with it the running attempt of the execution that has it.
+    AttemptLapse(LeaseName),
 }
 
 impl fmt::Display for Awaited {
@@ -41,6 +48,8 @@ impl fmt::Display for Awaited {
             Self::Attempt => f.write_str("the next attempt"),
             Self::Deadline => f.write_str("the deadline of the visit or the execution"),
             Self::AttemptDeadline(why) => write!(f, "the {why} of the attempt"),
+            Self::Lapse(lease) => write!(f, "the end of the lease {lease}"),
+            Self::AttemptLapse(lease) => write!(f, "the end of the lease {lease}, and of the attempt"),
         }
     }
 }
@@ -53,14 +62,22 @@ pub(crate) async fn coming(core: &Arc<Core>, limit: usize) -> Result<Vec<Coming>
         for key in view.keys(&from, &to, limit)? {
             if let Key::Due(at, entity) = key {
                 let what = head_in(view, &entity)?.map_or(Awaited::Deadline, |head| awaited(&head));
-                coming.push(Coming { in_ms: at.0.saturating_sub(stamp.store_ms), entity, what });
+                coming.push(Coming { in_ms: at.0.saturating_sub(stamp.store_ms), entity: Some(entity), what });
             }
         }
         let (from, to) = codec::timers();
         for key in view.keys(&from, &to, limit)? {
             if let Key::Timer(at, entity, timer) = key {
                 let in_ms = u64::try_from(at.0.saturating_sub(stamp.wall_ms)).unwrap_or(0);
-                coming.push(Coming { in_ms, entity, what: Awaited::Timer(timer) });
+                coming.push(Coming { in_ms, entity: Some(entity), what: Awaited::Timer(timer) });
+            }
+        }
+        let (from, to) = codec::lapses();
+        for key in view.keys(&from, &to, limit)? {
+            if let Key::Lapse(_, name) = key
+                && let Some(Record::Lease(lease)) = view.get(&Key::Lease(name.clone()))?
+            {
+                coming.extend(lapse(view, name, &lease, StoreTime(stamp.store_ms))?);
             }
         }
         Ok(coming)
@@ -69,12 +86,30 @@ pub(crate) async fn coming(core: &Arc<Core>, limit: usize) -> Result<Vec<Coming>
     coming.extend(
         core.dispatch().running_until(core.store().now().store_ms).into_iter().map(|(entity, in_ms, why)| Coming {
             in_ms,
-            entity,
+            entity: Some(entity),
             what: Awaited::AttemptDeadline(why),
         }),
     );
     coming.sort_by(|a, b| (a.in_ms, &a.entity, &a.what).cmp(&(b.in_ms, &b.entity, &b.what)));
     Ok(coming)
+}
+
+/// What time does to a lease. That one which nobody has or wants is forgotten some day is nothing to wait for.
+fn lapse(view: &TxnView<'_>, name: LeaseName, lease: &Lease, now: StoreTime) -> Result<Option<Coming>, Stop> {
+    let over = lease.holder.as_ref().map(|holder| holder.until);
+    let over = over.or_else(|| lease.delay.as_ref().map(|delay| delay.until));
+    let patience = lease.line.iter().filter_map(|waiter| waiter.until).min();
+    let Some(at) = over.into_iter().chain(patience).min() else { return Ok(None) };
+    let owner = lease.holder.as_ref().map(|holder| &holder.owner);
+    let (entity, runs) = match owner {
+        Some(Owner::Execution(execution)) => {
+            let lock = head_in(view, &execution.entity)?.and_then(|head| head.lock);
+            (Some(execution.entity.clone()), lock.is_some_and(|lock| lock.attempt.is_some()))
+        }
+        Some(Owner::Grant(_)) | None => (None, false),
+    };
+    let what = if runs && over == Some(at) { Awaited::AttemptLapse(name) } else { Awaited::Lapse(name) };
+    Ok(Some(Coming { in_ms: at.since(now), entity, what }))
 }
 
 /// What the earliest entry of an entity in the index of due times is for.

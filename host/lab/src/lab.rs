@@ -1,11 +1,11 @@
 //! The host: boots, crashes, takes commands, and runs until nothing can happen without time passing.
 
 use crate::hand::{Hand, Held, Seen, Watched};
-use interlock_coordinator::{Coming, Coordinator, Executor, OpenError, Options, SubmitError};
+use interlock_coordinator::{Coming, Coordinator, Executor, LeaseView, OpenError, Options, SubmitError};
 use interlock_kernel::command::{Command, Outcome, Verb};
 use interlock_kernel::doc::Digest;
-use interlock_kernel::ids::Principal;
-use interlock_kernel::record::Failure;
+use interlock_kernel::ids::{ExecutionId, LeaseName, Principal};
+use interlock_kernel::record::{Failure, Owner};
 use interlock_manifest::Manifest;
 use interlock_store::{
     Clock as _, Condition, Fault as StoreFault, ManualClock, Mem, MemImage, Store as _, StoreError, SystemClock,
@@ -31,6 +31,9 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// Times that the clock is moved for a host that catches up after its store failed.
 const CATCH_UP_MAX: u32 = 200;
+
+/// Leases that are looked at: more than any story has.
+const LEASES_SHOWN_MAX: usize = 1_000;
 
 /// Calls granted in one [`Lab::settle`]: a step that never stops asking is stopped by its own limits long
 /// before.
@@ -64,6 +67,8 @@ pub enum Fault {
     },
     /// The host is killed, and boots again.
     Crash,
+    /// The host stalls until a lease of the execution is over: the attempt ends as `lease-lost`.
+    LeaseLost,
     /// The host is killed right behind the next commit, before anybody hears of it, and boots again.
     CrashBehind,
 }
@@ -85,6 +90,8 @@ pub enum LabError {
     Store(StoreError),
     /// It does not come to rest: what was seen.
     Restless(String),
+    /// A fault that cannot happen there.
+    Misfit(String),
 }
 
 impl fmt::Display for LabError {
@@ -92,6 +99,7 @@ impl fmt::Display for LabError {
         match self {
             Self::Boot(why) => write!(f, "the host did not boot: {why}"),
             Self::Store(error) => write!(f, "the store could not be read: {error}"),
+            Self::Misfit(why) => f.write_str(why),
             Self::Restless(what) => write!(f, "expected the host to come to rest, got {what}"),
         }
     }
@@ -325,6 +333,15 @@ impl Lab {
                 };
                 let _ = self.submit(Principal::host(), Verb::End(claim, failure));
             }
+            Fault::LeaseLost => {
+                let Some((lease, left_ms)) = self.lease_of(&claim.execution)? else {
+                    let id = &claim.execution;
+                    return Err(LabError::Misfit(format!("expected {id} to have a lease to lose, got none")));
+                };
+                // Time passes before anybody looks: what it brings besides comes behind this.
+                self.clock.advance(Duration::from_millis(left_ms));
+                let _ = self.submit(Principal::host(), Verb::Lapse(lease));
+            }
             Fault::CrashBehind => {
                 if let Some(life) = &self.life {
                     life.mem.die_after_commit();
@@ -338,6 +355,25 @@ impl Lab {
             Fault::Unknown { kept } => self.fail_next(StoreFault::Indeterminate { kept }),
         }
         Ok(())
+    }
+
+    /// The first of an execution's leases to be over, and the ms that are left of it.
+    fn lease_of(&self, execution: &ExecutionId) -> Result<Option<(LeaseName, u64)>, StoreError> {
+        let owner = Owner::Execution(execution.clone());
+        let leases = self.leases()?;
+        let held = leases.into_iter().filter_map(|view| {
+            let holder = view.lease.held(view.at).filter(|holder| holder.owner == owner)?;
+            Some((holder.until.since(view.at), view.name))
+        });
+        Ok(held.min().map(|(left_ms, name)| (name, left_ms)))
+    }
+
+    /// Every lease that is on record, by name.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub fn leases(&self) -> Result<Vec<LeaseView>, StoreError> {
+        self.read(|host| async move { host.leases("", None, LEASES_SHOWN_MAX).await }).map(|(leases, _)| leases)
     }
 
     /// Makes the next commit that writes something fail.

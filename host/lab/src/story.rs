@@ -405,6 +405,7 @@ pub fn of_fault(fault: Fault, held: &Held) -> String {
         Fault::Unavailable => format!("the store does not take {call}"),
         Fault::Unknown { kept: true } => format!("the store takes {call}, and its answer is lost"),
         Fault::Unknown { kept: false } => format!("the store loses {call}, and nobody learns it"),
+        Fault::LeaseLost => format!("the host stalls until a lease of the execution is over, before {call}"),
         Fault::Crash => format!("killed before {call}; boots again"),
         Fault::CrashBehind => format!("killed right after {call} is done, before the step hears of it; boots again"),
     }

@@ -7,11 +7,11 @@ use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{MachineName, Name};
 use interlock_kernel::limits::{IDLE_MS_DEFAULT, TOTAL_MS_DEFAULT};
 use interlock_kernel::machine::{
-    ApplyPolicy, Contract, EventSpec, FailurePath, Leases, Machine, MachineLimits, Move, OnBusy, Retry, Revisions,
-    State, StateKind, Target, TimerSpec,
+    ApplyPolicy, Contract, EventSpec, FailurePath, LeaseSpec, Leases, Machine, MachineLimits, Move, OnBusy, Retry,
+    Revisions, State, StateKind, Target, TimerSpec,
 };
 use interlock_kernel::timer::Due;
-use interlock_kernel::value::{Comparison, Filter, Mutation};
+use interlock_kernel::value::{Comparison, Filter, Mutation, Value};
 use std::collections::BTreeMap;
 
 /// A whole manifest.
@@ -32,6 +32,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) events: Vec<EventDraft<'a>>,
     pub(crate) states: Vec<StateDraft>,
     pub(crate) targets: Vec<TargetDraft>,
+    pub(crate) leases: Vec<LeaseDraft>,
     pub(crate) limits: MachineLimits,
     /// Names of states and events that stand in the manifest but could not be read: no use of them is
     /// reported a second time.
@@ -78,6 +79,13 @@ pub(crate) struct EventDraft<'a> {
     pub(crate) schema: Schema<'a>,
 }
 
+/// A lease that is granted: its name, or the beginning of many and a `*`.
+#[derive(Debug)]
+pub(crate) struct LeaseDraft {
+    pub(crate) name: Spot<String>,
+    pub(crate) spec: LeaseSpec,
+}
+
 #[derive(Debug)]
 pub(crate) struct StateDraft {
     pub(crate) name: Spot<Name>,
@@ -85,6 +93,8 @@ pub(crate) struct StateDraft {
     /// The keys that are written, with their places.
     pub(crate) written: Vec<Spot<String>>,
     pub(crate) step: Option<Spot<Name>>,
+    /// The leases of every attempt.
+    pub(crate) needs: Vec<Spot<Value>>,
     pub(crate) to: Vec<MoveDraft>,
     pub(crate) on: Vec<(Spot<Name>, Vec<MoveDraft>)>,
     pub(crate) after: Vec<TimerDraft>,
@@ -105,6 +115,8 @@ pub(crate) struct MoveDraft {
     /// A target is written, readable or not.
     pub(crate) has_to: bool,
     pub(crate) guard: GuardDraft,
+    /// The leases that a step's transition takes.
+    pub(crate) requires: Vec<Spot<Value>>,
     pub(crate) set: Vec<SetDraft>,
     /// Something is to be set, readable or not.
     pub(crate) has_set: bool,
@@ -165,9 +177,30 @@ impl Draft<'_> {
                 .map(|state| Some((state.name.value.clone(), state.state()?)))
                 .collect::<Option<_>>()?,
             limits: self.limits.clone(),
-            leases: Leases::default(),
+            leases: self.leases(),
             targets: self.targets.iter().map(|one| (one.name.value.clone(), one.target.clone())).collect(),
         })
+    }
+
+    /// What it has to do with leases.
+    pub(crate) fn leases(&self) -> Leases {
+        let values = |written: &[Spot<Value>]| -> Vec<Value> { written.iter().map(|one| one.value.clone()).collect() };
+        let requires = |state: &StateDraft| {
+            let moves = state.to.iter().filter(|one| !one.requires.is_empty());
+            moves.filter_map(|one| Some((one.to.as_ref()?.value.clone(), values(&one.requires)))).collect()
+        };
+        let states = || self.states.iter().map(|state| (state.name.value.clone(), state));
+        Leases {
+            granted: self.leases.iter().map(|lease| (lease.name.value.clone(), lease.spec)).collect(),
+            needs: states()
+                .map(|(name, state)| (name, values(&state.needs)))
+                .filter(|(_, needs)| !needs.is_empty())
+                .collect(),
+            requires: states()
+                .map(|(name, state)| (name, requires(state)))
+                .filter(|(_, moves): &(_, BTreeMap<_, _>)| !moves.is_empty())
+                .collect(),
+        }
     }
 }
 
@@ -198,6 +231,11 @@ impl StateDraft {
         self.total.as_ref().map_or(TOTAL_MS_DEFAULT, |total| total.value)
     }
 
+    /// How long an attempt may be without progress, in ms. A short `total` without `idle` shortens the default too.
+    pub(crate) fn idle_ms(&self) -> u64 {
+        self.idle.as_ref().map_or(IDLE_MS_DEFAULT.min(self.total_ms()), |idle| idle.value)
+    }
+
     /// The path after the last retry, which a visit's deadline also takes; none is park.
     pub(crate) fn exhausted(&self) -> Option<&FailureDraft> {
         self.on_exhausted.as_ref().or(self.on_failure.as_ref())
@@ -209,7 +247,6 @@ impl StateDraft {
     }
 
     fn state(&self) -> Option<State> {
-        let total_ms = self.total_ms();
         Some(State {
             kind: self.kind,
             step: self.step.as_ref().map(|step| step.value.clone()),
@@ -230,9 +267,8 @@ impl StateDraft {
                 .collect(),
             deadline_ms: self.deadline.as_ref().map(|deadline| deadline.value),
             waits_forever: self.waits_forever,
-            // A short `total` without `idle` shortens the default too.
-            idle_ms: self.idle.as_ref().map_or(IDLE_MS_DEFAULT.min(total_ms), |idle| idle.value),
-            total_ms,
+            idle_ms: self.idle_ms(),
+            total_ms: self.total_ms(),
             retry: self.retry.clone(),
             on_permanent: path(self.permanent())?,
             on_exhausted: path(self.exhausted())?,

@@ -23,20 +23,20 @@ macro_rules! keys {
 keys! {
     MANIFEST "" "a manifest" [
         "machine" "owner" "component" "initial" "revisions" "apply" "labels" "desired" "data" "outputs" "events"
-        "states" "calendars" "targets" "limits"
+        "states" "calendars" "leases" "targets" "limits"
     ]
     /// `[desired]` and `[data]`.
     DOCUMENT "document" "a document" ["schema" "default"]
     OUTPUTS "outputs" "outputs" ["schema"]
     EVENT "event" "an event" ["on_busy" "dedup" "schema"]
     STATE "state" "a state" [
-        "kind" "outcome" "step" "to" "on" "after" "deadline" "wait" "idle" "total" "retry" "on_failure"
+        "kind" "outcome" "step" "needs" "to" "on" "after" "deadline" "wait" "idle" "total" "retry" "on_failure"
         "on_permanent" "on_exhausted"
     ]
     /// An entry of `on`.
     MOVE "move" "a move" ["to" "guard" "set"]
     /// An entry of a step's `to`.
-    TRANSITION "transition" "a transition" ["to" "guard" "set"]
+    TRANSITION "transition" "a transition" ["to" "guard" "requires" "set"]
     TIMER "timer" "a timer" [
         "name" "wait" "due" "at" "next" "every" "day" "zone" "at_least" "calendar" "holidays" "to" "set"
     ]
@@ -46,6 +46,9 @@ keys! {
     ]
     SECRET "secret" "a secret" ["name" "header" "prefix"]
     ON_LATE "on-late" "a use of late results" ["compensate"]
+    LEASE "lease" "a lease" ["ttl" "max" "hold_max" "lock_delay"]
+    /// A lease that a state needs or a transition requires, if its name is not written out.
+    LEASE_FROM "lease-from" "the name of a lease" ["from"]
     RETRY "retry" "a retry policy" ["attempts" "first" "factor" "max" "jitter"]
     FAILURE "failure" "a failure path" ["to" "set"]
     LIMITS "limits" "limits" ["memory" "transitions" "execution" "history"]
@@ -113,6 +116,11 @@ mod tests {
             ("wait = \"90s\", ", "every = \"day\", at = \"09:00\", "),
             ("wait = \"90s\", ", "every = \"workday\", at = \"09:00\", zone = \"UTC\", "),
             ("wait = \"90s\", ", "at = \"9:00\", "),
+            ("[states.lost]", "[leases]\n\"a*b\" = {}\n[states.lost]"),
+            ("[states.lost]", "[leases]\na = { hold = \"1h\" }\n[states.lost]"),
+            ("idle       =", "needs = [\"a*\"]\nidle ="),
+            ("idle       =", "needs = [{ from = \"now\" }]\nidle ="),
+            ("[states.ready.on.desired-changed]\n", "[states.ready.on.desired-changed]\nrequires = [\"a\"]\n"),
         ] {
             assert_eq!(resource.matches(find).count(), 1, "{find}");
             check(&resource.replace(find, replace)).expect_err(replace);

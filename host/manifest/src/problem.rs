@@ -137,6 +137,11 @@ codes! {
     UnknownTarget "unknown-target" Error "A target that is not declared.",
     LateEffect "late-effect" Warning "A late success of a request that is not safe is only put on record.",
     TimerField "timer-field" Warning "A way into a state that brings no due time for a timer of it.",
+    // Leases.
+    NotGranted "not-granted" Error "A lease that `[leases]` does not grant.",
+    NeedsWithoutStep "needs-without-step" Error "Leases for attempts of a state that has no step.",
+    LeaseUnderIdle "lease-under-idle" Warning "An attempt may be idle for longer than a lease lasts that it has.",
+    HoldAndWait "hold-and-wait" Warning "Two states take two leases in opposite order: executions may wait for each other.",
     // Times.
     HolidaysEnd "holidays-end" Warning "A list of holidays that ends within a year: a timer that comes behind it is refused.",
     IdleOverTotal "idle-over-total" Error "An attempt may be idle for longer than it may last.",

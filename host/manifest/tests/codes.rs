@@ -151,6 +151,94 @@ const CASES: &[(&str, &str, &str)] = &[
     ("type-mismatch", "value = { from = \"data.size\" }", "value = { from = \"data.nodes\" }"),
     ("type-mismatch", "op = \"ne\", value = { from = \"data.size\" }", "op = \"in\", value = 4"),
     ("type-mismatch", "= { from = \"event.size\" } }", "= { append = 1, max = 3 } }"),
+    ("bad-name", "[states.lost]", "[leases]\n\"gpu*quota\" = {}\n[states.lost]"),
+    ("bad-name", "[states.lost]", "[leases]\n\"**\" = {}\n[states.lost]"),
+    ("unknown-key", "[states.lost]", "[leases]\ngpu = { time = \"30s\" }\n[states.lost]"),
+    ("wrong-type", "[states.lost]", "[leases]\ngpu = \"30s\"\n[states.lost]"),
+    ("out-of-range", "[states.lost]", "[leases]\ngpu = { ttl = \"999ms\" }\n[states.lost]"),
+    ("out-of-range", "[states.lost]", "[leases]\ngpu = { ttl = \"61m\" }\n[states.lost]"),
+    ("out-of-range", "[states.lost]", "[leases]\ngpu = { ttl = \"10s\", max = \"9s\" }\n[states.lost]"),
+    ("out-of-range", "[states.lost]", "[leases]\ngpu = { ttl = \"10s\", hold_max = \"9s\" }\n[states.lost]"),
+    ("out-of-range", "[states.lost]", "[leases]\ngpu = { hold_max = \"31d\" }\n[states.lost]"),
+    ("out-of-range", "[states.lost]", "[leases]\ngpu = { lock_delay = \"11m\" }\n[states.lost]"),
+    (
+        "wrong-type",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"30s\" }\n[states.planning]\nneeds = \"gpu-quota\"\nstep = \"plan\"",
+    ),
+    (
+        "wrong-type",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"30s\" }\n[states.planning]\nneeds = [7]\nstep = \"plan\"",
+    ),
+    (
+        "bad-value",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"30s\" }\n[states.planning]\nneeds = []\nstep = \"plan\"",
+    ),
+    (
+        "bad-value",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"30s\" }\n[states.planning]\nneeds = [\"gpu-quota\", \"gpu-quota\"]\nstep = \"plan\"",
+    ),
+    (
+        "bad-name",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"30s\" }\n[states.planning]\nneeds = [\"gpu-*\"]\nstep = \"plan\"",
+    ),
+    (
+        "missing-key",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"30s\" }\n[states.planning]\nneeds = [{ }]\nstep = \"plan\"",
+    ),
+    (
+        "bad-path",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"30s\" }\n[states.planning]\nneeds = [{ from = \"now\" }]\nstep = \"plan\"",
+    ),
+    (
+        "bad-path",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"30s\" }\n[states.planning]\nneeds = [{ from = \"row.x\" }]\nstep = \"plan\"",
+    ),
+    (
+        "unknown-field",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"30s\" }\n[states.planning]\nneeds = [{ from = \"data.cluster\" }]\nstep = \"plan\"",
+    ),
+    (
+        "type-mismatch",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"30s\" }\n[states.planning]\nneeds = [{ from = \"data.size\" }]\nstep = \"plan\"",
+    ),
+    (
+        "not-granted",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"30s\" }\n[states.planning]\nneeds = [\"gpu-qouta\"]\nstep = \"plan\"",
+    ),
+    ("not-granted", "to           = [\"ready\"]", "to = [{ to = \"ready\", requires = [\"gpu-quota\"] }]"),
+    (
+        "not-granted",
+        "to           = [\"ready\"]",
+        "to = [{ to = \"ready\", requires = [{ from = \"outputs.endpoint\" }] }]",
+    ),
+    (
+        "unknown-key",
+        "[states.ready.on.desired-changed]\n",
+        "[states.ready.on.desired-changed]\nrequires = [\"gpu-quota\"]\n",
+    ),
+    ("wrong-kind", "outcome = \"failed\"", "outcome = \"failed\"\nneeds = [\"gpu\"]\n[leases]\ngpu = {}"),
+    ("needs-without-step", "after = { wait", "needs = [{ from = \"execution\" }]\nafter = { wait"),
+    (
+        "lease-under-idle",
+        "[states.planning]\nstep       = \"plan\"",
+        "[leases]\ngpu-quota = { ttl = \"29s\" }\n[states.planning]\nneeds = [\"gpu-quota\"]\nstep = \"plan\"",
+    ),
+    (
+        "hold-and-wait",
+        "[states.ready.on.desired-changed]\nto    = \"planning\"",
+        "[[states.ready.on.desired-changed]]\nto = \"ab\"\nguard = { field = \"data.size\", op = \"eq\", value = 1 }\n[[states.ready.on.desired-changed]]\nto = \"ba\"\n[states.ab]\nstep = \"plan\"\ndeadline = \"1h\"\nneeds = [\"a\"]\nto = [\"b\"]\n[states.b]\nstep = \"plan\"\ndeadline = \"1h\"\nneeds = [\"b\"]\nto = [\"ready\"]\n[states.ba]\nstep = \"plan\"\ndeadline = \"1h\"\nneeds = [\"b\"]\nto = [\"a\"]\n[states.a]\nstep = \"plan\"\ndeadline = \"1h\"\nneeds = [\"a\"]\nto = [\"ab\", \"ready\"]\n[leases]\na = {}\nb = {}",
+    ),
     ("idle-over-total", "idle       = \"30s\"", "idle = \"6m\""),
     ("deadline-under-total", "deadline   = \"15m\"", "deadline = \"4m\""),
 ];
@@ -162,6 +250,7 @@ fn allowed(code: &str) -> &'static [&'static str] {
         "no-schema" => &["unknown-key"],
         "never-rests" => &["unreachable-state"],
         "to-without-step" => &["unused-key"],
+        "needs-without-step" => &["not-granted"],
         _ => &[],
     }
 }
@@ -254,6 +343,61 @@ fn a_timer_that_is_left_to_steps_wants_one_that_can_set_it() {
 }
 
 #[test]
+fn leases_that_every_way_takes_in_the_same_order_are_no_trap() {
+    let machine = |of_the_second: &str| {
+        let second = format!("step         = \"verify\"\nneeds = {of_the_second}");
+        let granted = "\n[leases]\na = {}\nb = {}\n";
+        let first = RESOURCE.replace("step       = \"plan\"", "step = \"plan\"\nneeds = [\"a\"]");
+        let again = first.replace("to           = [\"ready\"]", "to = [\"ready\", \"planning\"]");
+        let report = parse("machine.toml", &(again.replace("step         = \"verify\"", &second) + granted));
+        assert!(report.manifest.is_some(), "{}", render(&report, false));
+        report.problems.iter().map(|problem| problem.code).collect::<Vec<_>>()
+    };
+    // The way back from the second to the first finds it has both: it waits for nothing there.
+    assert_eq!(machine("[\"b\"]"), Vec::<&str>::new());
+    assert_eq!(machine("[\"b\", \"a\"]"), Vec::<&str>::new());
+}
+
+#[test]
+fn a_machine_whose_leases_can_be_had_in_thousands_of_ways_is_not_judged_and_not_slow() {
+    let names: Vec<String> = (0..60).map(|n| format!("s{n}")).collect();
+    let to: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    let states: String = names
+        .iter()
+        .map(|name| {
+            format!(
+                "[states.{name}]\nstep = \"x\"\ndeadline = \"1h\"\nneeds = [{name:?}]\nto = [\"lost\", {}]\n",
+                to.join(", ")
+            )
+        })
+        .collect();
+    let text = RESOURCE.replace("[\"provisioning\"]", &format!("[\"provisioning\", {}]", to.join(", ")))
+        + &format!("\n[leases]\n\"s*\" = {{}}\n{states}");
+    let report = parse("machine.toml", &text);
+    assert!(report.problems.is_empty(), "{}", render(&report, false));
+}
+
+#[test]
+fn a_lease_is_granted_by_name_or_by_the_beginning_of_one() {
+    let found = |granted: &str, needs: &str| {
+        let text = RESOURCE.replace("step       = \"plan\"", &format!("step = \"plan\"\nneeds = [{needs:?}]"));
+        let report = parse("machine.toml", &format!("{text}\n[leases]\n{granted}\n"));
+        report.problems.iter().map(|one| format!("{} | {}", one.code, one.remedy)).collect::<Vec<_>>()
+    };
+    assert_eq!(found("\"gpu-*\" = {}", "gpu-3"), Vec::<String>::new());
+    assert_eq!(found("\"*\" = {}", "gpu-3"), Vec::<String>::new());
+    assert_eq!(found("gpu-3 = {}", "gpu-4"), ["not-granted | did you mean `gpu-3`?"]);
+    assert_eq!(
+        found("\"gpu-*\" = {}", "licence"),
+        ["not-granted | grant it: [leases] \"licence\" = { ttl = \"30s\" }"]
+    );
+    // The terms of the longest beginning that fits are the ones that count, as in the kernel.
+    let terms = "\"gpu-*\" = { ttl = \"10s\" }\n\"gpu-big-*\" = { ttl = \"1m\" }";
+    assert_eq!(found(terms, "gpu-big-1"), Vec::<String>::new());
+    assert_eq!(found(terms, "gpu-1"), ["lease-under-idle | let `ttl` be at least 30 s, or `idle` at most 10 s"]);
+}
+
+#[test]
 fn what_the_host_would_not_store_is_too_large() {
     let too_large = |find: &str, replace: &str| {
         let report = parse("machine.toml", &RESOURCE.replace(find, replace));
@@ -272,6 +416,11 @@ fn what_the_host_would_not_store_is_too_large() {
     too_large("{ project = \"demo\" }", &format!("{{ x = \"{}\" }}", "y".repeat(257)));
     let set: Vec<String> = (0..65).map(|n| format!("\"data.nodes[{n}]\" = \"x\"")).collect();
     too_large("set   = { \"data.target\" = { from = \"event.size\" } }", &format!("set = {{ {} }}", set.join(", ")));
+    let needs: Vec<String> = (0..9).map(|n| format!("\"gpu-{n}\"")).collect();
+    too_large(
+        "[states.planning]\n",
+        &format!("[leases]\n\"gpu-*\" = {{}}\n[states.planning]\nneeds = [{}]\n", needs.join(", ")),
+    );
     let nested = format!("{}1{}", format!("{{ {} = ", ["a"; 40].join(".")).repeat(4), "}".repeat(4));
     too_large("nodes = [] }", &format!("nodes = [], deep = {nested} }}"));
     too_large("# A pool", &format!("# {}", "x".repeat(3 << 20)));

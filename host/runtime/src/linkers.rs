@@ -11,7 +11,7 @@ use wasmtime::component::{Component, HasSelf, Linker};
 /// Interlock's interfaces and what each lets a step do.
 pub(crate) const POWERS: [(&str, &str); 6] = [
     ("transition", "read the entity it was handed, save checkpoints, ask for a guarded transition"),
-    ("lease", "ask for leases that the machine was granted"),
+    ("lease", "take, extend and give back leases that the machine was granted"),
     ("fencing", "read its fencing tokens and ask whether they hold"),
     ("timers", "say when timers are due that its states leave to steps"),
     ("effects", "have requests made to the targets that its machine declares"),

@@ -27,6 +27,10 @@ impl Answer {
         }
     }
 
+    pub(crate) fn outcome(&self) -> Option<&Outcome> {
+        self.what.as_ref().ok()
+    }
+
     fn is(&self, kind: AnswerKind) -> bool {
         self.given().is_some_and(|given| given.kind == kind)
     }
@@ -107,6 +111,10 @@ impl fmt::Display for Answer {
             Ok(Outcome::Now { version, state, changed }) => {
                 write!(f, "{state}, version {version}{}", if *changed { "" } else { ", as before" })
             }
+            Ok(Outcome::Leased { claim, new, ttl_ms, .. }) => {
+                write!(f, "held for {ttl_ms} ms, token {}{}", claim.token, if *new { "" } else { ", as before" })
+            }
+            Ok(Outcome::Released) => f.write_str("given back"),
             Ok(Outcome::Nothing) => f.write_str("nothing to do"),
             Ok(other) => write!(f, "{other:?}"),
         }

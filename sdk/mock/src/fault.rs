@@ -5,7 +5,7 @@ use std::fmt;
 
 /// Before a call of a step: `at("plan").call(2)`.
 ///
-/// Calls are what a step asks its host for (a save, a transition, a reload, whether it still holds), counted
+/// Calls are what a step asks its host for (a save, a transition, a reload, a lease, whether it still holds), counted
 /// in each attempt from 1. What it reads of its snapshot is no call, nor is one that is refused before it comes
 /// to the host: text that is no JSON, say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,7 @@ pub(crate) fn words(fault: Fault) -> &'static str {
         Fault::Unavailable => "the store takes nothing",
         Fault::Unknown { kept: true } => "the answer is lost, the write is kept",
         Fault::Unknown { kept: false } => "the answer is lost, and the write",
+        Fault::LeaseLost => "a lease is over before anybody renews it",
         Fault::Crash => "a crash",
         Fault::CrashBehind => "a crash right behind it",
     }
@@ -80,7 +81,7 @@ pub(crate) fn words(fault: Fault) -> &'static str {
 /// Whether a fault can happen to a call: the store fails at writes.
 pub(crate) fn fits(fault: Fault, asked: &Asked) -> bool {
     match fault {
-        Fault::Conflict | Fault::Fenced | Fault::Crash => true,
+        Fault::Conflict | Fault::Fenced | Fault::LeaseLost | Fault::Crash => true,
         Fault::Unavailable | Fault::Unknown { .. } | Fault::CrashBehind => asked.is_write(),
     }
 }

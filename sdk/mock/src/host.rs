@@ -10,11 +10,12 @@ use crate::view::View;
 use interlock_coordinator::{Listing, PAGE_MAX};
 use interlock_kernel::command::Verb;
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::{EntityId, MachineName, Principal};
+use interlock_kernel::ids::{EntityId, LeaseName, MachineName, Principal};
 use interlock_kernel::time::Span;
 use interlock_lab::{Fault, Held, Lab, LabError, Turn};
 use interlock_store::StoreError;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -38,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Methods panic where a test cannot go on: names that are no names, entities that are not there. A command that
 /// is refused is no such thing, but an [`Answer`].
 pub struct MockHost {
-    lab: Lab,
+    pub(crate) lab: Lab,
     native: Native,
     machines: Vec<MachineName>,
     faults: Vec<(At, Fault)>,
@@ -51,6 +52,8 @@ pub struct MockHost {
     hung: Vec<String>,
     story: Story,
     sent: u32,
+    /// The tokens that clients were told with their leases, by lease and client.
+    pub(crate) tokens: BTreeMap<(LeaseName, String), u64>,
 }
 
 /// From a manifest to a host.
@@ -98,6 +101,7 @@ impl MockHost {
             hung: Vec::new(),
             story: Story::default(),
             sent: 0,
+            tokens: BTreeMap::new(),
         }
     }
 
@@ -181,7 +185,7 @@ impl MockHost {
         self.submit(format!("unpark {key}"), Verb::Unpark(self.id(key)))
     }
 
-    fn submit(&mut self, words: String, verb: Verb) -> Answer {
+    pub(crate) fn submit(&mut self, words: String, verb: Verb) -> Answer {
         let answer = Answer::new(self.lab.submit(Principal::local(), verb));
         self.note(format_args!("{words}: {answer}"));
         answer
@@ -536,7 +540,10 @@ impl fmt::Display for MockHost {
             Err(why) => writeln!(f, "nothing can be read: {why}")?,
         }
         match self.lab.coming().ok().and_then(|coming| coming.into_iter().next()) {
-            Some(next) => write!(f, "next, in {}: {} of {}", Span(next.in_ms), next.what, next.entity),
+            Some(next) => {
+                write!(f, "next, in {}: {}", Span(next.in_ms), next.what)?;
+                next.entity.map_or(Ok(()), |entity| write!(f, " of {entity}"))
+            }
             None => f.write_str("nothing more happens by itself"),
         }
     }
@@ -570,7 +577,7 @@ fn mint(sent: &mut u32) -> String {
 
 /// What keeps a lab from going on is no answer that a test could want.
 #[track_caller]
-fn went<T>(result: Result<T, LabError>) -> T {
+pub(crate) fn went<T>(result: Result<T, LabError>) -> T {
     match result {
         Ok(value) => value,
         Err(why) => panic!("{why}"),

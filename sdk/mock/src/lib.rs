@@ -96,6 +96,10 @@
 //! takes nothing, an answer that nobody learns, a crash. [`MockHost::hold`] keeps a step there for as long as the
 //! test likes, [`MockHost::crash`] and [`MockHost::boot`] come when they are called.
 //!
+//! **Leases.** A step takes, extends and gives back the leases that its machine was granted, as a component does.
+//! [`MockHost::acquire`] has a client take one under a name, so that the step meets somebody who has it,
+//! [`MockHost::lease`] says who has it, and [`Fault::LeaseLost`] has a step lose what it holds before a call.
+//!
 //! **What differs from a component.** A step has this program's threads, clocks and files; a component has none.
 //! It computes in real time, which the host's clock does not count: only one that computes for longer than
 //! [`MockHost::patience`] is not waited for, and ended by its deadline. A thread ends at its next call and not within 10 ms, and destructors run as
@@ -116,6 +120,7 @@ mod command;
 mod convert;
 mod fault;
 mod host;
+mod lease;
 mod native;
 mod ran;
 mod story;
@@ -129,6 +134,7 @@ pub use fault::{At, at};
 pub use host::MockHost;
 pub use interlock_kernel::command::OnExisting;
 pub use interlock_lab::Fault;
+pub use lease::LeaseView;
 pub use native::{Native, Steps};
 pub use ran::{Asked, Call, End, Log, Ran, TimerDue, Told};
 pub use view::View;

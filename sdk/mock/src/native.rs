@@ -2,11 +2,11 @@
 
 use crate::convert;
 use crate::ran::{Asked, Call, Deed, End, Log, Ran, Told};
-use crate::thread::{self, Message, Over, Wire};
+use crate::thread::{self, Message, Over, Reply, Wire};
 use interlock::log::Level;
 use interlock::{Done, Entity, Failure, Step};
 use interlock_coordinator::contract::{self, Handle, Line, Lines, Refusal, Stopped, retryable};
-use interlock_coordinator::{Attempt, Ended, Executor};
+use interlock_coordinator::{Attempt, Ended, Executor, HeldLease};
 use interlock_kernel::doc::Digest;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -279,18 +279,24 @@ async fn attend(attempt: Attempt, presence: Presence, mut inbox: mpsc::Unbounded
                 // A step that is gone needs no answer; so below.
                 let _ = reply.send(passed);
             }
-            Some(Message::Ask(asked, reply)) => {
+            Some(Message::Ask(asked, held, reply)) => {
                 presence.asked(asked.clone());
-                let answer = answer(&mut handle, asked).await;
+                let answer = answer(&mut handle, asked, held).await;
                 presence.told(match &answer {
                     Ok(Answered::Written(version)) => Told::Accepted(*version),
                     Ok(Answered::Read) => Told::Reloaded,
                     Ok(Answered::Staged) => Told::Staged,
                     Ok(Answered::Holds(holds)) => Told::Holds(*holds),
+                    Ok(Answered::Leased(held)) => Told::Leased(held.claim.token.get(), held.ttl_ms),
+                    Ok(Answered::Released) => Told::Released,
                     Err(Refusal::No(no)) => Told::Refused(convert::rejection(no)),
                     Err(Refusal::Stop(stopped)) => Told::Stopped(stopped.code().to_owned(), stopped.to_string()),
                 });
-                let _ = reply.send(answer.map(|answered| !matches!(answered, Answered::Holds(false))));
+                let _ = reply.send(answer.map(|answered| match answered {
+                    Answered::Holds(holds) => Reply::Holds(holds),
+                    Answered::Leased(held) => Reply::Leased(held),
+                    Answered::Written(_) | Answered::Read | Answered::Staged | Answered::Released => Reply::Done,
+                }));
             }
             Some(Message::Over(over)) => break ended(&handle, over, &mut lines, &presence),
             // The thread is gone without a word: nothing in here lets it, so its end is as good as a trap.
@@ -316,9 +322,11 @@ enum Answered {
     Read,
     Holds(bool),
     Staged,
+    Leased(HeldLease),
+    Released,
 }
 
-async fn answer(handle: &mut Handle, asked: Asked) -> Result<Answered, Refusal> {
+async fn answer(handle: &mut Handle, asked: Asked, held: Option<HeldLease>) -> Result<Answered, Refusal> {
     match asked {
         Asked::Save(checkpoint) => {
             let checkpoint = handle.checkpoint(convert::wish_of_checkpoint(&checkpoint))?;
@@ -332,7 +340,22 @@ async fn answer(handle: &mut Handle, asked: Asked) -> Result<Answered, Refusal> 
         Asked::Timer(name, due) => handle.stage_timer(&name, convert::due(due)).map(|()| Answered::Staged),
         Asked::Effect(request) => handle.stage_effect(convert::request(request)).map(|()| Answered::Staged),
         Asked::StillHolds => handle.still_holds().await.map(Answered::Holds).map_err(Refusal::Stop),
+        Asked::Acquire(name, ttl_ms) => {
+            let wanted = handle.wanted(&name, ttl_ms)?;
+            handle.acquire(wanted).await.map(Answered::Leased)
+        }
+        Asked::Extend(_, ttl_ms) => handle.extend(&of(held)?, ttl_ms).await.map(Answered::Leased),
+        Asked::Release(_) => handle.release(of(held)?).await.map(|()| Answered::Released),
+        Asked::StillHoldsLease(_) => {
+            let held = of(held)?;
+            handle.still_holds_lease(&held).await.map(Answered::Holds).map_err(Refusal::Stop)
+        }
     }
+}
+
+/// The lease that a call is about: the handle that makes the call has it.
+fn of(held: Option<HeldLease>) -> Result<HeldLease, Refusal> {
+    held.ok_or_else(|| Stopped::Unavailable("a call about a lease without one".to_owned()).into())
 }
 
 /// How an attempt ends whose step has come to its end.

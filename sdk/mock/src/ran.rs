@@ -16,6 +16,14 @@ pub enum Asked {
     Reload,
     /// Whether the attempt is still the open one.
     StillHolds,
+    /// A lease, for so many ms or as long as the machine declares.
+    Acquire(String, Option<u64>),
+    /// A lease, for longer.
+    Extend(String, Option<u64>),
+    /// To give a lease back.
+    Release(String),
+    /// Whether a lease is still held.
+    StillHoldsLease(String),
     /// To stage a timer for the next save or transition: its name, and when it is due.
     Timer(String, TimerDue),
     /// To stage a request for the next save or transition.
@@ -42,6 +50,10 @@ pub enum Told {
     Reloaded,
     /// Yes: the next save or transition carries it.
     Staged,
+    /// Yes: the lease is held under this token, for so many ms from the commit.
+    Leased(u64, u64),
+    /// Yes: the lease is given back.
+    Released,
     /// Whether it holds.
     Holds(bool),
     /// No, and why.
@@ -210,6 +222,10 @@ impl fmt::Display for Asked {
         let (data, outputs, set, conditions) = match self {
             Self::Reload => return f.write_str("reload"),
             Self::StillHolds => return f.write_str("still holds?"),
+            Self::Acquire(lease, ttl_ms) => return write!(f, "acquire {lease}{}", within(*ttl_ms)),
+            Self::Extend(lease, ttl_ms) => return write!(f, "extend {lease}{}", within(*ttl_ms)),
+            Self::Release(lease) => return write!(f, "release {lease}"),
+            Self::StillHoldsLease(lease) => return write!(f, "still holds {lease}?"),
             Self::Timer(name, TimerDue::After(ms)) => return write!(f, "timer {name} in {ms} ms"),
             Self::Timer(name, TimerDue::At(unix_ms)) => return write!(f, "timer {name} at {unix_ms}"),
             Self::Timer(name, TimerDue::Cancelled) => return write!(f, "timer {name} cancelled"),
@@ -238,12 +254,18 @@ impl fmt::Display for Asked {
     }
 }
 
+fn within(ttl_ms: Option<u64>) -> String {
+    ttl_ms.map_or(String::new(), |ttl_ms| format!(" for {ttl_ms} ms"))
+}
+
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Accepted(version) => write!(f, "accepted, version {version}"),
             Self::Reloaded => f.write_str("done"),
             Self::Staged => f.write_str("staged"),
+            Self::Leased(token, ttl_ms) => write!(f, "held for {ttl_ms} ms, token {token}"),
+            Self::Released => f.write_str("given back"),
             Self::Holds(true) => f.write_str("yes"),
             Self::Holds(false) => f.write_str("no"),
             Self::Refused(no) => write!(f, "REFUSED {no}"),

@@ -5,7 +5,10 @@
 
 use crate::ran::{Asked, TimerDue};
 use interlock::log::Level;
-use interlock::{Change, Checkpoint, Done, Entity, Event, Failure, Host, Rejection, RejectionKind, Request};
+use interlock::{
+    Change, Checkpoint, Done, Entity, Event, Failure, Held, Host, HostLease, Rejection, RejectionKind, Request,
+};
+use interlock_coordinator::HeldLease;
 use interlock_coordinator::contract::{Handle, Refusal, Stopped};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -20,10 +23,17 @@ pub(crate) enum Message {
     Read(Box<dyn FnOnce(&Handle) + Send>),
     /// A line for the log.
     Line(Level, String, Vec<(String, String)>, mpsc::Sender<Result<(), Stopped>>),
-    /// Something to ask for; the answer is whether it still holds, if that was the question.
-    Ask(Asked, mpsc::Sender<Result<bool, Refusal>>),
+    /// Something to ask for, with the lease that it is about, if the attempt holds that.
+    Ask(Asked, Option<HeldLease>, mpsc::Sender<Result<Reply, Refusal>>),
     /// The step is at its end.
     Over(Over),
+}
+
+/// What a step is told of what it asked for.
+pub(crate) enum Reply {
+    Done,
+    Holds(bool),
+    Leased(HeldLease),
 }
 
 /// How a step came to its end.
@@ -69,7 +79,10 @@ impl Wire {
         }
     }
 
-    fn read<T: Default + Send + 'static>(&self, read: fn(&Handle) -> Result<T, Stopped>) -> T {
+    fn read<T: Default + Send + 'static>(
+        &self,
+        read: impl FnOnce(&Handle) -> Result<T, Stopped> + Send + 'static,
+    ) -> T {
         if std::thread::panicking() {
             return T::default();
         }
@@ -82,12 +95,16 @@ impl Wire {
         answer.unwrap_or_else(|stopped| unwind(Ending::Stopped(stopped)))
     }
 
-    fn ask(&self, asked: Asked) -> Result<bool, Rejection> {
+    fn ask(&self, asked: Asked) -> Result<Reply, Rejection> {
+        self.ask_of(asked, None)
+    }
+
+    fn ask_of(&self, asked: Asked, held: Option<HeldLease>) -> Result<Reply, Rejection> {
         if std::thread::panicking() {
             return Err(not_made());
         }
-        match self.exchange(|reply| Message::Ask(asked, reply)) {
-            Ok(holds) => Ok(holds),
+        match self.exchange(|reply| Message::Ask(asked, held, reply)) {
+            Ok(answer) => Ok(answer),
             Err(Refusal::No(no)) => Err(crate::convert::rejection(&no)),
             Err(Refusal::Stop(stopped)) => unwind(Ending::Stopped(stopped)),
         }
@@ -168,7 +185,13 @@ impl Host for Wire {
     }
     fn still_holds(&self) -> bool {
         // It answers no rejection, but for a step that unwinds.
-        self.ask(Asked::StillHolds).unwrap_or(false)
+        matches!(self.ask(Asked::StillHolds), Ok(Reply::Holds(true)))
+    }
+    fn acquire(&self, name: &str, ttl_ms: Option<u64>) -> Result<Held, Rejection> {
+        match self.ask(Asked::Acquire(name.to_owned(), ttl_ms))? {
+            Reply::Leased(held) => Ok(Box::new(LeaseWire { wire: self.clone(), held: RefCell::new(held) })),
+            Reply::Done | Reply::Holds(_) => Err(not_made()),
+        }
     }
     fn timer_after(&self, name: &str, ms: u64) -> Result<(), Rejection> {
         self.ask(Asked::Timer(name.to_owned(), TimerDue::After(ms))).map(drop)
@@ -181,6 +204,50 @@ impl Host for Wire {
     }
     fn effect_request(&self, request: Request) -> Result<(), Rejection> {
         self.ask(Asked::Effect(request)).map(drop)
+    }
+}
+
+/// A lease in a step's hand.
+struct LeaseWire {
+    wire: Wire,
+    held: RefCell<HeldLease>,
+}
+
+impl LeaseWire {
+    fn held(&self) -> HeldLease {
+        self.held.borrow().clone()
+    }
+}
+
+impl HostLease for LeaseWire {
+    fn name(&self) -> String {
+        let name = self.held().claim.lease.to_string();
+        self.wire.read(move |handle| handle.pass().map(|()| name))
+    }
+    fn left_ms(&self) -> u64 {
+        let held = self.held();
+        self.wire.read(move |handle| handle.lease_left_ms(&held))
+    }
+    fn extend(&self, ttl_ms: Option<u64>) -> Result<(), Rejection> {
+        let held = self.held();
+        let asked = Asked::Extend(held.claim.lease.to_string(), ttl_ms);
+        if let Reply::Leased(held) = self.wire.ask_of(asked, Some(held))? {
+            self.held.replace(held);
+        }
+        Ok(())
+    }
+    fn release(self: Box<Self>) -> Result<(), Rejection> {
+        let held = self.held();
+        self.wire.ask_of(Asked::Release(held.claim.lease.to_string()), Some(held)).map(drop)
+    }
+    fn token(&self) -> u64 {
+        let held = self.held();
+        self.wire.read(move |handle| handle.lease_token(&held))
+    }
+    fn still_holds(&self) -> bool {
+        let held = self.held();
+        let asked = Asked::StillHoldsLease(held.claim.lease.to_string());
+        matches!(self.wire.ask_of(asked, Some(held)), Ok(Reply::Holds(true)))
     }
 }
 

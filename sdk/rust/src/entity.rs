@@ -1,7 +1,8 @@
 //! The entity as an attempt sees it: typed reading, and asking for the next state.
 
 use crate::change::{Draft, Move, Stay};
-use crate::{Effect, Event, Failure, Host, Rejection, Request, Timer};
+use crate::timer::whole_ms;
+use crate::{Effect, Event, Failure, Host, Lease, Rejection, Request, Timer};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::time::Duration;
@@ -150,6 +151,24 @@ impl Entity {
     pub fn transition(&self, change: Draft<Move>) -> Result<Done, Rejection> {
         self.host.transition(change.finish()?)?;
         Ok(Done(()))
+    }
+
+    /// Takes a lease for this execution, for as long as the machine declares; never waits. One that it has, from a
+    /// step before or since its state needs it, is renewed and keeps its token.
+    ///
+    /// # Errors
+    /// Rejections: `not-found` for one that the machine was not granted, `busy` with who has it, fenced, spent,
+    /// invalid, limit, unavailable.
+    pub fn lease(&self, name: &str) -> Result<Lease, Rejection> {
+        self.host.acquire(name, None).map(Lease)
+    }
+
+    /// The same for so long; part of a millisecond counts as a whole one.
+    ///
+    /// # Errors
+    /// As [`Entity::lease`]; `limit` past what the machine declares as the longest.
+    pub fn lease_for(&self, name: &str, ttl: Duration) -> Result<Lease, Rejection> {
+        self.host.acquire(name, Some(whole_ms(ttl))).map(Lease)
     }
 
     /// A timer that the state declares with `due = "step"`. It is staged for the next commit: a transition sets

@@ -1,10 +1,12 @@
 //! What an entity asks of its host, as an object-safe trait: the component's imports in
 //! production, a mock under test. Steps see neither.
 
+use crate::lease::Held;
 use crate::{Change, Checkpoint, Rejection, Request};
 
 /// One attempt's handle on its entity. Each method is the function of the same name in
-/// `wit/transition.wit`, `wit/fencing.wit` or (`timer_`) `wit/timers.wit` or `wit/effects.wit`, which says what it guarantees and refuses.
+/// `wit/transition.wit`, `wit/lease.wit`, `wit/fencing.wit` (`timer_`) `wit/timers.wit` or
+/// (`effect_`) `wit/effects.wit`, which says what it guarantees and refuses.
 ///
 /// Implementing it is for hosts. A test of a step takes a mock host instead, which judges by the
 /// real rules; an implementation that answers by rules of its own tests nothing.
@@ -26,6 +28,7 @@ pub trait Host {
     fn transition(&self, change: Change) -> Result<(), Rejection>;
     fn token(&self) -> u64;
     fn still_holds(&self) -> bool;
+    fn acquire(&self, name: &str, ttl_ms: Option<u64>) -> Result<Held, Rejection>;
     fn timer_after(&self, name: &str, ms: u64) -> Result<(), Rejection>;
     fn timer_at(&self, name: &str, unix_ms: i64) -> Result<(), Rejection>;
     fn timer_cancel(&self, name: &str) -> Result<(), Rejection>;

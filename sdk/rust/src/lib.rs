@@ -35,7 +35,7 @@
 //!
 //! A step runs at least once and its accepted transition happens exactly once: whatever it does
 //! outside must bear repetition, and should carry [`fencing::token`] so that a receiver can
-//! refuse a late owner.
+//! refuse a late owner. What several machines share is guarded by a [`Lease`], whose token goes along as well.
 //!
 //! This crate knows no rule: what is allowed is decided by the host alone. Everything it asks
 //! goes through the trait [`Host`], which is the component's imports in production and can be
@@ -52,6 +52,7 @@ mod event;
 mod failure;
 pub mod fencing;
 mod host;
+mod lease;
 pub mod log;
 mod rejection;
 mod steps;
@@ -70,6 +71,9 @@ pub use entity::{Done, Entity};
 pub use event::{Event, EventKind};
 pub use failure::Failure;
 pub use host::Host;
+#[doc(hidden)]
+pub use lease::Held;
+pub use lease::{HostLease, Lease};
 pub use rejection::{Rejection, RejectionKind};
 pub use steps::{Run, Step, run};
 pub use timer::Timer;

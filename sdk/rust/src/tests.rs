@@ -71,6 +71,11 @@ impl Host for Scripted {
     fn still_holds(&self) -> bool {
         true
     }
+    fn acquire(&self, name: &str, ttl_ms: Option<u64>) -> Result<Held, Rejection> {
+        self.ask(format!("acquire {name} {ttl_ms:?}"))?;
+        let asked = self.asked.clone();
+        Ok(Box::new(ScriptedLease { name: name.to_owned(), asked }))
+    }
     fn timer_after(&self, name: &str, ms: u64) -> Result<(), Rejection> {
         self.ask(format!("{name} after {ms}"))
     }
@@ -82,6 +87,39 @@ impl Host for Scripted {
     }
     fn effect_request(&self, request: Request) -> Result<(), Rejection> {
         self.ask(format!("{request:?}"))
+    }
+}
+
+struct ScriptedLease {
+    name: String,
+    asked: Rc<RefCell<Vec<String>>>,
+}
+
+impl ScriptedLease {
+    fn ask(&self, what: String) -> Result<(), Rejection> {
+        self.asked.borrow_mut().push(format!("{} {what}", self.name));
+        Ok(())
+    }
+}
+
+impl HostLease for ScriptedLease {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+    fn left_ms(&self) -> u64 {
+        29_999
+    }
+    fn extend(&self, ttl_ms: Option<u64>) -> Result<(), Rejection> {
+        self.ask(format!("extended {ttl_ms:?}"))
+    }
+    fn release(self: Box<Self>) -> Result<(), Rejection> {
+        self.ask("released".to_owned())
+    }
+    fn token(&self) -> u64 {
+        9
+    }
+    fn still_holds(&self) -> bool {
+        self.asked.borrow().last().is_some_and(|last| !last.ends_with("released"))
     }
 }
 
@@ -233,6 +271,27 @@ fn a_timer_is_staged_by_saying_when() {
     assert_eq!(entity.timer("remind").cancel(), Ok(()));
     let most = format!("remind after {}", u64::MAX);
     assert_eq!(*asked.borrow(), ["remind after 1501", &most, "renew at -5", "remind cancelled"]);
+}
+
+#[test]
+fn a_lease_is_asked_for_and_given_back_but_not_by_dropping_it() {
+    let host = Scripted::default();
+    let asked = host.asked.clone();
+    let entity = Entity::new(host, signal());
+    let disk = entity.lease("disk-7").expect("the host says yes");
+    assert_eq!((disk.name(), disk.token()), ("disk-7".to_owned(), 9));
+    assert_eq!(disk.time_left(), Duration::from_millis(29_999));
+    assert_eq!(disk.extend(), Ok(()));
+    assert_eq!(disk.extend_for(Duration::from_nanos(1)), Ok(()));
+    assert!(disk.still_holds());
+    assert_eq!(format!("{disk:?}"), "Lease(\"disk-7\")");
+    drop(disk);
+    assert_eq!(entity.lease_for("disk-8", Duration::MAX).expect("the host says yes").release(), Ok(()));
+    let longest = format!("acquire disk-8 Some({})", u64::MAX);
+    let told = ["acquire disk-7 None", "disk-7 extended None", "disk-7 extended Some(1)", &longest, "disk-8 released"];
+    assert_eq!(*asked.borrow(), told);
+    let refused = Scripted { refusal: Some(rejection(true)), ..Scripted::default() };
+    assert_eq!(Entity::new(refused, signal()).lease("disk-7").expect_err("refused"), rejection(true));
 }
 
 #[test]

@@ -3,6 +3,11 @@
 use crate::{Entity, Rejection};
 use std::time::Duration;
 
+/// Part of a millisecond counts as a whole one: nothing is due too early.
+pub(crate) fn whole_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
 /// A timer that a state declares with `due = "step"`: of the visit that the next transition enters, or, for a
 /// save, of the one the entity is in. See [`Entity::timer`].
 #[derive(Debug)]
@@ -18,8 +23,7 @@ impl Timer<'_> {
     /// # Errors
     /// Rejections: fenced, spent, invalid, limit.
     pub fn after(self, wait: Duration) -> Result<(), Rejection> {
-        let ms = wait.as_nanos().div_ceil(1_000_000);
-        self.entity.timer_after(self.name, u64::try_from(ms).unwrap_or(u64::MAX))
+        self.entity.timer_after(self.name, whole_ms(wait))
     }
 
     /// Due at this instant, in milliseconds since 1970; at once if it is past.

@@ -4,7 +4,7 @@
 use crate::change::{Change, Checkpoint, Condition, Mutation, Status, Value};
 use crate::log::Level;
 use crate::{Entity, Event, EventKind, Failure, Host, Rejection, RejectionKind, Request, Step};
-use bindings::interlock::step::{effects, fencing, log, timers, transition, types};
+use bindings::interlock::step::{effects, fencing, lease, log, timers, transition, types};
 use std::time::Duration;
 
 #[allow(missing_docs, unreachable_pub, unsafe_code, reason = "generated")]
@@ -100,6 +100,9 @@ impl Host for Imports {
     fn still_holds(&self) -> bool {
         fencing::still_holds(&self.0)
     }
+    fn acquire(&self, name: &str, ttl_ms: Option<u64>) -> Result<HeldLease, Rejection> {
+        Ok(HeldLease(lease::acquire(&self.0, name, ttl_ms)?))
+    }
     fn timer_after(&self, name: &str, ms: u64) -> Result<(), Rejection> {
         Ok(timers::after(&self.0, name, ms)?)
     }
@@ -112,6 +115,30 @@ impl Host for Imports {
     fn effect_request(&self, request: Request) -> Result<(), Rejection> {
         let Request { target, params, headers, body } = request;
         Ok(effects::request(&self.0, &effects::Outbound { target, params, headers, body })?)
+    }
+}
+
+/// The handle of a lease. Dropping it releases nothing.
+pub struct HeldLease(lease::Lease);
+
+impl HeldLease {
+    pub(crate) fn name(&self) -> String {
+        self.0.name()
+    }
+    pub(crate) fn left_ms(&self) -> u64 {
+        self.0.left_ms()
+    }
+    pub(crate) fn extend(&self, ttl_ms: Option<u64>) -> Result<(), Rejection> {
+        Ok(self.0.extend(ttl_ms)?)
+    }
+    pub(crate) fn release(self) -> Result<(), Rejection> {
+        Ok(lease::Lease::release(self.0)?)
+    }
+    pub(crate) fn token(&self) -> u64 {
+        fencing::lease_token(&self.0)
+    }
+    pub(crate) fn still_holds(&self) -> bool {
+        fencing::still_holds_lease(&self.0)
     }
 }
 

@@ -273,7 +273,7 @@ impl<'p> World<'p> {
             }
         }
         for next in coming {
-            let _ = write!(text, "|{} {} {:?}", next.in_ms, next.entity, next.what);
+            let _ = write!(text, "|{} {:?} {:?}", next.in_ms, next.entity, next.what);
         }
         for (entity, nth, held) in self.held() {
             let local = self.locals.get(&held.place).map(|digest| digest.0);

@@ -18,8 +18,11 @@ pub(super) fn stands(view: &EntityView, coming: &[Coming], hung: &[String]) -> S
         let reason = park.reason.lines().next().unwrap_or_default();
         return format!("{}, parked: {} ({reason}); unpark it or kill it", head.state, park.code);
     }
-    let mut waits: Vec<String> =
-        coming.iter().filter(|one| one.entity == view.id).map(|one| of_coming_to(one, view, state)).collect();
+    let mut waits: Vec<String> = coming
+        .iter()
+        .filter(|one| one.entity.as_ref() == Some(&view.id))
+        .map(|one| of_coming_to(one, view, state))
+        .collect();
     let events: Vec<&str> =
         state.on.keys().filter(|name| **name != *DESIRED_CHANGED).map(interlock_kernel::ids::Name::as_str).collect();
     if !events.is_empty() {
@@ -62,5 +65,6 @@ pub(super) fn of_coming(coming: &Coming) -> String {
         Awaited::Attempt => format!("the next attempt in {within}"),
         Awaited::Deadline => format!("its deadline in {within}"),
         Awaited::AttemptDeadline(why) => format!("the {why} of its attempt in {within}"),
+        Awaited::Lapse(lease) | Awaited::AttemptLapse(lease) => format!("the end of the lease {lease} in {within}"),
     }
 }

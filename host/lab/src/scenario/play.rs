@@ -256,7 +256,7 @@ impl<'s> Player<'s> {
         match ask.fault {
             Some(Fault::Unavailable) => self.lab.fail_next(StoreFault::Unavailable),
             Some(Fault::Unknown { kept }) => self.lab.fail_next(StoreFault::Indeterminate { kept }),
-            Some(Fault::Conflict | Fault::Fenced | Fault::Crash | Fault::CrashBehind) | None => {}
+            Some(Fault::Conflict | Fault::Fenced | Fault::LeaseLost | Fault::Crash | Fault::CrashBehind) | None => {}
         }
         let at_ms = self.lab.passed_ms();
         let answer = self.lab.submit(Principal::local(), ask.request.verb(&ask.entity, generation));
@@ -387,7 +387,10 @@ impl<'s> Player<'s> {
             }
             self.settle()?;
         }
-        let coming = self.lab.coming()?.first().map(|next| format!("{}: {}", next.entity.key, idle::of_coming(next)));
+        let coming = self.lab.coming()?.first().map(|next| match &next.entity {
+            Some(entity) => format!("{}: {}", entity.key, idle::of_coming(next)),
+            None => idle::of_coming(next),
+        });
         let at = crate::story::clock(self.lab.passed_ms());
         Ok(coming.map(|coming| format!("still {coming}, after {TICKS_MAX} such things, at {at}")))
     }

@@ -41,7 +41,10 @@ fn time_comes_from_what_is_on_record() {
     send(&mut lab, "run", "e1").unwrap();
     lab.run().unwrap();
     let next = lab.tick().unwrap().unwrap();
-    assert_eq!((next.in_ms, &next.entity, &next.what), (90_000, &id(), &Awaited::Timer("after".parse().unwrap())));
+    assert_eq!(
+        (next.in_ms, &next.entity, &next.what),
+        (90_000, &Some(id()), &Awaited::Timer("after".parse().unwrap()))
+    );
     lab.run().unwrap();
     assert_eq!(stands(&lab), r#"idle v6 {"runs":2}"#);
     assert_eq!(lab.passed_ms(), 90_000);

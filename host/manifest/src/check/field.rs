@@ -84,7 +84,7 @@ impl<'d> Seen<'d, '_> {
         types_of(schema, path, at, log)
     }
 
-    fn value(&self, value: &Value, at: &Span, log: &mut Log<'_>) -> Option<Types> {
+    pub(super) fn value(&self, value: &Value, at: &Span, log: &mut Log<'_>) -> Option<Types> {
         match value {
             Value::Json(doc) => Some(types_of_json(doc)),
             Value::From(Source::Now(_)) => Some(Types::only("number")),

@@ -4,6 +4,7 @@
 mod event;
 pub(crate) mod field;
 mod graph;
+mod lease;
 mod schema;
 mod state;
 mod target;
@@ -22,6 +23,7 @@ pub(crate) fn draft(draft: &Draft<'_>, today: Option<WallTime>, log: &mut Log<'_
     field::check(draft, log);
     timer::check(draft, today, log);
     target::check(draft, log);
+    lease::check(draft, log);
 }
 
 impl StateDraft {

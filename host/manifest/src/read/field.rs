@@ -177,7 +177,7 @@ fn computed(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
     Some(node.spot(value))
 }
 
-fn source(node: &Node<'_>, log: &mut Log<'_>) -> Option<Source> {
+pub(super) fn source(node: &Node<'_>, log: &mut Log<'_>) -> Option<Source> {
     let text = node.text(log)?;
     match text.value.parse::<Source>() {
         Ok(Source::Field(path)) if path.root == Root::Row => {

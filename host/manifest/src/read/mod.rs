@@ -2,6 +2,7 @@
 //! anything else yet.
 
 pub(crate) mod field;
+mod lease;
 mod state;
 mod target;
 mod timer;
@@ -74,6 +75,7 @@ pub(crate) fn manifest<'a>(entries: &'a DeTable<'a>, log: &mut Log<'_>) -> Draft
         events: table.get("events").map(|node| events(&node, &mut unread, log)).unwrap_or_default(),
         states,
         targets: table.get("targets").map(|node| target::read(&node, log)).unwrap_or_default(),
+        leases: table.get("leases").map(|node| lease::granted(&node, log)).unwrap_or_default(),
         limits: table.get("limits").and_then(|node| limits(&node, log)).unwrap_or_default(),
         unread,
     }

@@ -1,7 +1,7 @@
 //! A state: its step, moves, deadlines, retries and failure paths.
 
 use super::timer::{self, Calendar};
-use super::{any_duration, choice, field};
+use super::{any_duration, choice, field, lease};
 use crate::draft::{FailureDraft, GuardDraft, MoveDraft, StateDraft};
 use crate::keys;
 use crate::log::{Log, Spot, excerpt};
@@ -31,6 +31,7 @@ pub(super) fn read(name: Spot<Name>, table: &Table<'_>, calendars: &[Calendar], 
         kind: kind(table, log),
         written: table.written().into_iter().map(|key| Spot { value: key.value.to_owned(), at: key.at }).collect(),
         step: table.get("step").and_then(|node| node.name(log)),
+        needs: table.get("needs").map(|node| lease::names(&node, log)).unwrap_or_default(),
         to: table.get("to").map(|node| transitions(&node, log)).unwrap_or_default(),
         on: table.get("on").map(|node| events(&node, log)).unwrap_or_default(),
         after: table.get("after").map(|node| timer::read(&node, calendars, log)).unwrap_or_default(),
@@ -92,6 +93,7 @@ fn transitions(node: &Node<'_>, log: &mut Log<'_>) -> Vec<MoveDraft> {
                     to,
                     has_to: true,
                     guard: GuardDraft::None,
+                    requires: Vec::new(),
                     set: Vec::new(),
                     has_set: false,
                 });
@@ -124,11 +126,13 @@ fn events(node: &Node<'_>, log: &mut Log<'_>) -> Vec<(Spot<Name>, Vec<MoveDraft>
 fn allowed(node: &Node<'_>, keys: &keys::Keys, log: &mut Log<'_>) -> Option<MoveDraft> {
     let table = node.table(keys, log)?;
     let (to, guard, set) = (table.get("to"), table.get("guard"), table.get("set"));
+    let requires = if keys.names.contains(&"requires") { table.get("requires") } else { None };
     Some(MoveDraft {
         at: node.key.clone(),
         has_to: to.is_some(),
         to: to.and_then(|node| target(&node, log)),
         guard: guard.map_or(GuardDraft::None, |node| field::guard(&node, log)),
+        requires: requires.map(|node| lease::names(&node, log)).unwrap_or_default(),
         has_set: set.is_some(),
         set: set.map(|node| field::set(&node, log)).unwrap_or_default(),
     })

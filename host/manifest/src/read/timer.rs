@@ -66,6 +66,7 @@ pub(super) fn read(node: &Node<'_>, calendars: &[Calendar], log: &mut Log<'_>) -
             has_to: to.is_some(),
             to: to.and_then(|node| super::state::target(&node, log)),
             guard: GuardDraft::None,
+            requires: Vec::new(),
             has_set: set.is_some(),
             set: set.map(|node| field::set(&node, log)).unwrap_or_default(),
         };

@@ -10,6 +10,7 @@ mod deploys;
 mod events;
 mod failures;
 mod faults;
+mod leases;
 mod logs;
 mod refusals;
 mod resource;

@@ -204,8 +204,8 @@ impl<'a> Draft<'a> {
                 None => return Ok(Needs::Broken(format!("lease {name} is not granted to {}", self.id.machine))),
             };
             let lease = self.lease(&name)?;
-            if lease.is_held_by(&owner, None) {
-                continue;
+            if lease.is_held_by(&owner, None) || wanted.iter().any(|(other, _)| *other == name) {
+                continue; // two fields may name the same one
             }
             if !lease.is_open_to(&owner) {
                 return Ok(Needs::Wait(name));

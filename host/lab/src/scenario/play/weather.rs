@@ -155,7 +155,7 @@ impl<'s> Player<'s> {
     pub(super) fn wait_for_another(&mut self, entity: &EntityId) -> Result<(), LabError> {
         for _ in 0..WAITS_MAX {
             let coming = self.lab.coming()?;
-            if !coming.iter().any(|next| next.entity == *entity && next.what == Awaited::Attempt) {
+            if !coming.iter().any(|next| next.entity.as_ref() == Some(entity) && next.what == Awaited::Attempt) {
                 return Ok(());
             }
             self.lab.tick()?;
@@ -220,14 +220,18 @@ impl<'s> Player<'s> {
         let late_ms = in_ms.saturating_add(LATE_MS);
         let mut fired = Vec::new();
         for next in self.lab.coming()?.into_iter().filter(|next| next.in_ms <= late_ms) {
-            let Some(view) = self.view(&next.entity)? else { continue };
+            if let Awaited::Lapse(lease) | Awaited::AttemptLapse(lease) = &next.what {
+                fired.push(Verb::Lapse(lease.clone()));
+            }
+            let Some(entity) = &next.entity else { continue };
+            let Some(view) = self.view(entity)? else { continue };
             match &next.what {
                 Awaited::Timer(name) => {
                     let due = view.head.timers.iter().find(|timer| timer.name == *name).map(|timer| timer.due);
-                    fired.extend(due.map(|due| fire(&next.entity, name, due)));
+                    fired.extend(due.map(|due| fire(entity, name, due)));
                 }
-                Awaited::Attempt | Awaited::Deadline => fired.push(Verb::Due(next.entity.clone())),
-                Awaited::AttemptDeadline(_) => {}
+                Awaited::Attempt | Awaited::Deadline => fired.push(Verb::Due(entity.clone())),
+                Awaited::AttemptDeadline(_) | Awaited::Lapse(_) | Awaited::AttemptLapse(_) => {}
             }
         }
         self.lab.leap(late_ms)?;
