@@ -295,6 +295,32 @@ fn json_says_the_same() -> Result<()> {
 }
 
 #[test]
+fn a_filter_that_fits_only_what_cannot_be_read_says_why_it_cannot() -> Result<()> {
+    let folder = folder(&[("pushed", &PUSHED.replace("\"push\"", "\"psuh\"")), ("stopped", STOPPED)])?;
+    let (code, out, err) = test(folder.path(), &["--filter", "pushed"])?;
+    assert_eq!(code, Some(2), "{err}");
+    assert!(out.ends_with("0 ok, 1 unreadable   0:00 of virtual time in N s\n"), "{out}");
+    assert!(err.starts_with("error[undeclared-event]") && !err.contains("expected a scenario like"), "{err}");
+    Ok(())
+}
+
+#[test]
+fn quiet_keeps_cargo_quiet_too() -> Result<()> {
+    let folder = folder(&[("stopped", STOPPED)])?;
+    let write = |file: &str, text: &str| std::fs::write(folder.path().join(file), text);
+    std::fs::create_dir(folder.path().join("src"))?;
+    write("src/lib.rs", "")?;
+    write("Cargo.toml", "[package]\nname = \"door\"\n[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")?;
+    write("machine.toml", &DOOR.replacen("initial", "component = \"door.wasm\"\ninitial", 1))?;
+    let (_, _, err) = test(folder.path(), &[])?;
+    assert!(err.contains("building the step in door\n") && err.contains("Finished `release`"), "{err}");
+    let (code, _, err) = test(folder.path(), &["--quiet"])?;
+    assert_eq!(code, Some(2), "an empty crate is no step");
+    assert!(err.starts_with("error: "), "{err}");
+    Ok(())
+}
+
+#[test]
 fn json_is_one_document_whatever_cannot_be_read() -> Result<()> {
     let folder = folder(&[("pushed", &PUSHED.replace("\"push\"", "\"psuh\"")), ("stopped", STOPPED)])?;
     let (code, out, err) = test(folder.path(), &["--json"])?;
