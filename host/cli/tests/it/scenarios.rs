@@ -127,11 +127,11 @@ fn a_scenario_that_does_not_hold_says_what_is_different_and_what_happened() -> R
                   expected   accepted
                   got        refused busy: expected unlocked, got locked by door/front@i1.1 for 0 ms, opening, waiting for a timer (started by push)
 
-                door/pushed.scenario.toml:19   state of front
+                door/pushed.scenario.toml:19   state of front, at 30:00
                   expected   shut
                   got        opening
 
-                door/pushed.scenario.toml:19   version of front
+                door/pushed.scenario.toml:19   version of front, at 30:00
                   expected   3
                   got        2
 
@@ -284,7 +284,7 @@ fn json_says_the_same() -> Result<()> {
     assert_eq!((&tested["ok"], &tested["failed"], &tested["unreadable"]), (&1.into(), &1.into(), &0.into()));
     let [pushed, stopped] = [0, 1].map(|nth| &tested["machines"][0]["scenarios"][nth]);
     assert_eq!((&pushed["ok"], &pushed["virtual_ms"]), (&false.into(), &1_800_000.into()));
-    assert_eq!(pushed["misses"][0]["what"], "state of front");
+    assert_eq!(pushed["misses"][0]["what"], "state of front, at 30:00");
     assert_eq!((&pushed["misses"][0]["expected"], &pushed["misses"][0]["got"]), (&"shut".into(), &"opening".into()));
     assert!(pushed["story"].as_str().is_some_and(|story| story.contains("push -> opening")), "{pushed}");
     assert_eq!((&stopped["ok"], &stopped["story"]), (&true.into(), &serde_json::Value::Null));
