@@ -4,6 +4,7 @@ use crate::args::Global;
 use crate::client::line;
 use crate::failed::{Code, Failed};
 use crate::show::{self, Paint};
+use interlock_build::Progress;
 use interlock_daemon::{Problem, Reason};
 use serde::Serialize;
 use std::io::{Write, stderr, stdout};
@@ -48,6 +49,11 @@ impl Out {
         if !self.quiet {
             self.complain(&self.paint_err.dim(text));
         }
+    }
+
+    /// What cargo may print while it builds a step.
+    pub(crate) fn progress(&self) -> Progress {
+        if self.quiet { Progress::Silent } else { Progress::Shown }
     }
 
     /// Warnings and problems of a manifest, if there are any.

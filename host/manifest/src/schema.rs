@@ -4,6 +4,7 @@
 use crate::effort::{CHECKS_MAX, Effort};
 use crate::log::excerpt;
 use interlock_kernel::doc::Doc;
+use interlock_kernel::ids::nearest;
 use interlock_kernel::view::Breach;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
@@ -16,6 +17,8 @@ const PATTERN_BYTES_MAX: usize = 256 * 1024;
 
 /// A schema, ready to judge documents.
 pub(crate) struct Compiled {
+    /// As it was written: which fields there are is not in the validator's errors.
+    written: Value,
     validator: Validator,
     effort: Effort,
 }
@@ -55,7 +58,7 @@ impl Compiled {
                 remedy: "let fewer alternatives refer to the same part, and none to itself without going deeper",
             });
         }
-        Ok(Self { validator, effort })
+        Ok(Self { written: schema.clone(), validator, effort })
     }
 
     pub(crate) fn check(&self, doc: &Doc) -> Result<(), Breach> {
@@ -66,7 +69,7 @@ impl Compiled {
                 got: "one that is too large or too deep for the schema's alternatives".to_owned(),
             });
         }
-        self.validator.validate(doc.value()).map_err(|error| breach(&error))
+        self.validator.validate(doc.value()).map_err(|error| breach(&self.written, &error))
     }
 }
 
@@ -93,7 +96,7 @@ fn fault(error: &ValidationError<'_>) -> Fault {
     Fault { path, why: excerpt(&why), remedy }
 }
 
-fn breach(error: &ValidationError<'_>) -> Breach {
+fn breach(schema: &Value, error: &ValidationError<'_>) -> Breach {
     let at = error.instance_path().as_str();
     let (path, expected, missing) = match error.kind() {
         Kind::Required { property } => {
@@ -101,7 +104,7 @@ fn breach(error: &ValidationError<'_>) -> Breach {
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let first = unexpected.first().map_or("", String::as_str);
-            (below(at, first), "no field of this name".to_owned(), false)
+            (below(at, first), unexpected_field(schema, error, first), false)
         }
         kind => (at.to_owned(), rule(kind, error), false),
     };
@@ -112,6 +115,16 @@ fn breach(error: &ValidationError<'_>) -> Breach {
         _ => (!missing).then(|| show(error.instance())),
     };
     Breach { path, expected, got: found.unwrap_or_else(|| "nothing".to_owned()) }
+}
+
+/// A misspelt field is told which one it may have been.
+fn unexpected_field(schema: &Value, error: &ValidationError<'_>, field: &str) -> String {
+    let rule = error.schema_path().as_str();
+    let owner = rule.rsplit_once('/').and_then(|(owner, _)| schema.pointer(owner));
+    let declared = owner.and_then(|owner| owner.get("properties")?.as_object());
+    let near = declared.and_then(|fields| nearest(field, fields.keys().map(String::as_str)));
+    let hint = near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+    format!("no field of this name{hint}")
 }
 
 fn below(at: &str, field: &str) -> String {

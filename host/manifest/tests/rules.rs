@@ -85,7 +85,7 @@ fn a_breach_says_where_what_was_expected_and_what_stood_there() {
         expect![[r#"
             {"size":4}: accepted
             {}: "/size" expected a value: it is required, got nothing
-            {"size":4,"sice":5}: "/sice" expected no field of this name, got 5
+            {"size":4,"sice":5}: "/sice" expected no field of this name (did you mean size?), got 5
             {"size":"4"}: "/size" expected an integer, got "4"
             {"size":4.5}: "/size" expected an integer, got 4.5
             {"size":0}: "/size" expected at least 1, got 0

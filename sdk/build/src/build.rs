@@ -38,6 +38,17 @@ pub struct Workspace {
     /// Where cargo keeps what it builds; none takes cargo's own choice. The components go into its
     /// folder `components`.
     pub target_dir: Option<PathBuf>,
+    /// Whether cargo tells how far it is.
+    pub progress: Progress,
+}
+
+/// What cargo prints while it builds; warnings and errors it prints in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// What it is at.
+    Shown,
+    /// Nothing.
+    Silent,
 }
 
 /// Builds the one step in this folder, into `components/NAME.wasm` of its target folder.
@@ -46,8 +57,8 @@ pub struct Workspace {
 ///
 /// # Errors
 /// [`BuildError`] says which part failed and what to do.
-pub fn build_rust(folder: &Path) -> Result<Built, BuildError> {
-    let workspace = Workspace { folder: folder.to_owned(), target_dir: None };
+pub fn build_rust(folder: &Path, progress: Progress) -> Result<Built, BuildError> {
+    let workspace = Workspace { folder: folder.to_owned(), target_dir: None, progress };
     let mut built = workspace.build()?;
     match (built.pop(), built.is_empty()) {
         (Some(one), true) => Ok(one),
@@ -125,6 +136,9 @@ impl Workspace {
         let toolchain = Toolchain::with(target)?;
         let mut cargo = toolchain.cargo();
         cargo.args(["build", "--release", "--message-format=json-render-diagnostics"]);
+        if self.progress == Progress::Silent {
+            cargo.arg("--quiet");
+        }
         cargo.arg("--target-dir").arg(std::path::absolute(target_dir).map_err(at(target_dir))?);
         toolchain.aim(&mut cargo, target);
         for package in packages {

@@ -6,7 +6,7 @@
 //! host; whether a component may run is decided at deploy.
 //!
 //! ```no_run
-//! let built = interlock_build::build_rust("guests/resource".as_ref())?;
+//! let built = interlock_build::build_rust("guests/resource".as_ref(), interlock_build::Progress::Shown)?;
 //! println!("{} {} bytes in {:.1?}", built.path.display(), built.bytes, built.took);
 //! # Ok::<(), interlock_build::BuildError>(())
 //! ```
@@ -25,6 +25,6 @@ mod error;
 mod lift;
 mod toolchain;
 
-pub use build::{Built, Workspace, build_rust};
+pub use build::{Built, Progress, Workspace, build_rust};
 pub use error::BuildError;
 pub use lift::lift;

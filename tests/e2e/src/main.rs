@@ -5,7 +5,7 @@
 //! Read next: `tests/support/src/host.rs`, which is both of its ends.
 
 use anyhow::{Context as _, Result, bail};
-use interlock_build::Workspace;
+use interlock_build::{Progress, Workspace};
 use std::path::PathBuf;
 
 fn main() -> Result<()> {
@@ -21,7 +21,7 @@ fn main() -> Result<()> {
 /// Builds the guests of a folder with whatever toolchain the environment shows.
 fn build(folder: PathBuf) -> Result<()> {
     let target_dir = Some(folder.join("target"));
-    for built in (Workspace { folder, target_dir }).build()? {
+    for built in (Workspace { folder, target_dir, progress: Progress::Shown }).build()? {
         println!("{}", built.name);
     }
     Ok(())

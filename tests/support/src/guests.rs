@@ -1,7 +1,7 @@
 //! The example machines as files: sources in `guests/`, components in `target/guests/components/`.
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use interlock_build::Workspace;
+use interlock_build::{Progress, Workspace};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -19,7 +19,8 @@ pub fn guest(name: &str) -> Result<PathBuf> {
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     let one = built.entry(name.to_owned()).or_insert_with(|| {
         let target_dir = Some(workspace().join("target/guests"));
-        let components = Workspace { folder, target_dir }.build().map_err(|e| e.to_string())?;
+        let components =
+            Workspace { folder, target_dir, progress: Progress::Shown }.build().map_err(|e| e.to_string())?;
         components.into_iter().next().map(|one| one.path).ok_or_else(|| "nothing was built".to_owned())
     });
     one.clone().map_err(|e| anyhow!("guest {name}: {e}"))

@@ -47,7 +47,7 @@ pub(crate) fn read_component(path: &Path) -> Result<Vec<u8>, Failed> {
 /// Builds the Rust step in a folder.
 async fn build(folder: PathBuf, out: Out) -> Result<PathBuf, Failed> {
     out.hint(&format!("building the step in {}", folder.display()));
-    let built = tokio::task::spawn_blocking(move || interlock_build::build_rust(&folder)).await;
+    let built = tokio::task::spawn_blocking(move || interlock_build::build_rust(&folder, out.progress())).await;
     let built = built.map_err(anyhow::Error::from)?.map_err(|why| Failed::Input(why.to_string()))?;
     out.hint(&format!("built {} in {:.1} s", built.path.display(), built.took.as_secs_f64()));
     Ok(built.path)

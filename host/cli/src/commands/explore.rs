@@ -34,7 +34,7 @@ pub(crate) async fn run(args: Explore, out: Out) -> Result<(), Failed> {
         return again(staged, &scenarios, order, options, &args, out).await;
     }
     if let Some(text) = &args.filter {
-        only(&mut scenarios, text)?;
+        only(&mut scenarios, text, &[])?;
     }
     let stopwatch = SystemClock::new();
     let mut broken = false;

@@ -231,11 +231,11 @@ pub(crate) fn short(scenario: &Scenario) -> String {
 /// Only those whose file or sentence has this text in it; how many others there were.
 ///
 /// # Errors
-/// [`Failed::Input`] if there is none.
-pub(crate) fn only(scenarios: &mut Vec<Scenario>, text: &str) -> Result<usize, Failed> {
+/// [`Failed::Input`] if there is none, and it cannot be one of those that are unreadable.
+pub(crate) fn only(scenarios: &mut Vec<Scenario>, text: &str, unreadable: &[Report]) -> Result<usize, Failed> {
     let names: Vec<String> = scenarios.iter().map(short).collect();
     scenarios.retain(|scenario| short(scenario).contains(text) || scenario.name.contains(text));
-    if scenarios.is_empty() {
+    if scenarios.is_empty() && unreadable.is_empty() {
         return Err(Failed::Input(format!("expected a scenario like {text:?}, got {}", show::list(&names))));
     }
     Ok(names.len().saturating_sub(scenarios.len()))

@@ -172,7 +172,7 @@ async fn machine(
     }
     of.unreadable = unreadable;
     let left_out = match &args.filter {
-        Some(text) => only(&mut scenarios, text)?,
+        Some(text) => only(&mut scenarios, text, &of.unreadable)?,
         None => 0,
     };
     let stage = theatre.stage(&found.folder, manifest, out).await?.stage;

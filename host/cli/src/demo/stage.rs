@@ -60,18 +60,23 @@ impl Checkout {
     /// Builds the guests; when they are built already that takes a moment.
     pub(crate) async fn build(&self, out: Out) -> Result<Built, Failed> {
         out.hint("building the steps in guests/ (a minute the first time, a moment later)");
-        let hostile_wasi = match self.guest("hostile-wasi").await {
+        let hostile_wasi = match self.guest("hostile-wasi", out).await {
             Ok(guest) => Ok(guest),
             Err(Failed::Input(why)) => Err(why.lines().next().unwrap_or_default().to_owned()),
             Err(other) => return Err(other),
         };
-        Ok(Built { resource: self.guest("resource").await?, hostile: self.guest("hostile").await?, hostile_wasi })
+        Ok(Built {
+            resource: self.guest("resource", out).await?,
+            hostile: self.guest("hostile", out).await?,
+            hostile_wasi,
+        })
     }
 
-    async fn guest(&self, name: &str) -> Result<Guest, Failed> {
+    async fn guest(&self, name: &str, out: Out) -> Result<Guest, Failed> {
         let folder = self.root.join("guests").join(name);
         let manifest = std::fs::read_to_string(folder.join("machine.toml"))?;
-        let workspace = Workspace { folder, target_dir: Some(self.root.join("target/guests")) };
+        let workspace =
+            Workspace { folder, target_dir: Some(self.root.join("target/guests")), progress: out.progress() };
         let built = tokio::task::spawn_blocking(move || workspace.build()).await.map_err(anyhow::Error::from)?;
         let built = built.map_err(|why| Failed::Input(why.to_string()))?;
         let path = &built.first().with_context(|| format!("guests/{name} builds no component"))?.path;

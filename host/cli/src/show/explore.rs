@@ -23,6 +23,9 @@ pub(crate) struct Searched {
     story: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<String>,
+    /// Choices of an order played again that could not be taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passed_over: Option<usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -47,8 +50,8 @@ struct SeenCounts {
 impl Searched {
     pub(crate) fn of(scenario: &str, sentence: &str, folder: &Path, found: &Found) -> Self {
         let stopped = found.stopped.map(|stopped| match stopped {
-            Stopped::Depth => format!("an order was longer than {} choices: --depth", found.bounds.depth),
-            Stopped::States => format!("there were more than {} states: --states", found.bounds.states),
+            Stopped::Depth => format!("an order was longer than {}: --depth", count(found.bounds.depth, "choice")),
+            Stopped::States => format!("there were more than {}: --states", count(found.bounds.states, "state")),
         });
         let result = match (&found.broken, &stopped) {
             (Some(_), _) => "broken",
@@ -68,6 +71,7 @@ impl Searched {
     pub(crate) fn again(scenario: &str, sentence: &str, folder: &Path, told: &Told) -> Self {
         let result = if told.broken.is_some() { "broken" } else { "holds" };
         let mut searched = Self::new(scenario, sentence, result);
+        searched.passed_over = (told.passed_over > 0).then_some(told.passed_over);
         searched.tell(folder, told);
         searched
     }
@@ -82,6 +86,7 @@ impl Searched {
             seen: None,
             story: Vec::new(),
             replay: None,
+            passed_over: None,
         }
     }
 
@@ -125,6 +130,10 @@ pub(crate) fn searched(searched: &Searched, paint: Paint) -> String {
     if let (Some(replay), true) = (&searched.replay, searched.broken.is_some()) {
         text.push_str(&format!("   replay     {replay}\n"));
     }
+    if let Some(passed_over) = searched.passed_over {
+        let choices = count(passed_over, "choice");
+        text.push_str(&format!("   passed over {choices} of that order: not possible where it stands\n"));
+    }
     if let Some(seen) = &searched.seen {
         text.push_str(&seen_by(seen, searched.broken.is_some(), paint));
     }
@@ -134,9 +143,9 @@ pub(crate) fn searched(searched: &Searched, paint: Paint) -> String {
         && let Some(seen) = &searched.seen
     {
         text.push_str(&format!(
-            "   complete   every order with at most {}, no order longer than {} choices\n",
+            "   complete   every order with at most {}, no order longer than {}\n",
             count(seen.faults as usize, "fault"),
-            seen.counts.deepest
+            count(seen.counts.deepest, "choice")
         ));
     }
     text

@@ -154,6 +154,17 @@ fn every_story_is_told_again_by_the_command_that_it_ends_with() -> Result<()> {
 }
 
 #[test]
+fn a_replay_says_what_of_the_order_it_passed_over() -> Result<()> {
+    let replay = |order: &str| explore("save-then-retry-mended", &["--replay", &format!("save-then-retry:{order}")]);
+    let (code, said) = replay("a1-g1-g2-g1-a9-x")?;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("passed over 2 choices of that order: not possible where it stands\n"), "{said}");
+    let (_, said) = replay("a1-g1-g1-x")?;
+    assert!(!said.contains("passed over"), "{said}");
+    Ok(())
+}
+
+#[test]
 fn every_mended_machine_holds_in_every_order_with_two_faults() -> Result<()> {
     for (case, _) in FAULTS {
         let (code, said) = explore(&format!("{case}-mended"), &["--faults", "2"])?;

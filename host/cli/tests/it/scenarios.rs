@@ -127,11 +127,11 @@ fn a_scenario_that_does_not_hold_says_what_is_different_and_what_happened() -> R
                   expected   accepted
                   got        refused busy: expected unlocked, got locked by door/front@i1.1 for 0 ms, opening, waiting for a timer (started by push)
 
-                door/pushed.scenario.toml:19   state of front
+                door/pushed.scenario.toml:19   state of front, at 30:00
                   expected   shut
                   got        opening
 
-                door/pushed.scenario.toml:19   version of front
+                door/pushed.scenario.toml:19   version of front, at 30:00
                   expected   3
                   got        2
 
@@ -284,13 +284,39 @@ fn json_says_the_same() -> Result<()> {
     assert_eq!((&tested["ok"], &tested["failed"], &tested["unreadable"]), (&1.into(), &1.into(), &0.into()));
     let [pushed, stopped] = [0, 1].map(|nth| &tested["machines"][0]["scenarios"][nth]);
     assert_eq!((&pushed["ok"], &pushed["virtual_ms"]), (&false.into(), &1_800_000.into()));
-    assert_eq!(pushed["misses"][0]["what"], "state of front");
+    assert_eq!(pushed["misses"][0]["what"], "state of front, at 30:00");
     assert_eq!((&pushed["misses"][0]["expected"], &pushed["misses"][0]["got"]), (&"shut".into(), &"opening".into()));
     assert!(pushed["story"].as_str().is_some_and(|story| story.contains("push -> opening")), "{pushed}");
     assert_eq!((&stopped["ok"], &stopped["story"]), (&true.into(), &serde_json::Value::Null));
     let moves = &tested["machines"][0]["coverage"][1];
     assert_eq!((&moves["what"], &moves["covered"], &moves["of"]), (&"moves".into(), &2.into(), &3.into()));
     assert_eq!(moves["missing"], serde_json::json!(["opening: after -> shut"]));
+    Ok(())
+}
+
+#[test]
+fn a_filter_that_fits_only_what_cannot_be_read_says_why_it_cannot() -> Result<()> {
+    let folder = folder(&[("pushed", &PUSHED.replace("\"push\"", "\"psuh\"")), ("stopped", STOPPED)])?;
+    let (code, out, err) = test(folder.path(), &["--filter", "pushed"])?;
+    assert_eq!(code, Some(2), "{err}");
+    assert!(out.ends_with("0 ok, 1 unreadable   0:00 of virtual time in N s\n"), "{out}");
+    assert!(err.starts_with("error[undeclared-event]") && !err.contains("expected a scenario like"), "{err}");
+    Ok(())
+}
+
+#[test]
+fn quiet_keeps_cargo_quiet_too() -> Result<()> {
+    let folder = folder(&[("stopped", STOPPED)])?;
+    let write = |file: &str, text: &str| std::fs::write(folder.path().join(file), text);
+    std::fs::create_dir(folder.path().join("src"))?;
+    write("src/lib.rs", "")?;
+    write("Cargo.toml", "[package]\nname = \"door\"\n[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")?;
+    write("machine.toml", &DOOR.replacen("initial", "component = \"door.wasm\"\ninitial", 1))?;
+    let (_, _, err) = test(folder.path(), &[])?;
+    assert!(err.contains("building the step in door\n") && err.contains("Finished `release`"), "{err}");
+    let (code, _, err) = test(folder.path(), &["--quiet"])?;
+    assert_eq!(code, Some(2), "an empty crate is no step");
+    assert!(err.starts_with("error: "), "{err}");
     Ok(())
 }
 

@@ -125,7 +125,9 @@ pub struct Told {
     pub story: Story,
     /// The choices that were made: the same again is the same again.
     pub path: Path,
-    /// How many of them are faults.
+    /// How many choices that were asked for could not be made where they stood.
+    pub passed_over: usize,
+    /// How many of the choices are faults.
     pub faults: u32,
     /// What did not hold at its end; nothing, if all holds.
     pub broken: Option<Broken>,

@@ -185,6 +185,7 @@ fn remember(views: &[Option<EntityView>], before: &[Option<Before>]) -> Vec<Opti
 /// What came of playing an order.
 struct Played {
     taken: Path,
+    passed_over: usize,
     faults: u32,
     broken: Option<Broken>,
     story: Option<Story>,
@@ -203,7 +204,7 @@ fn play(plan: &Plan<'_>, recall: &Recall, path: &Path, told: bool) -> Result<Pla
 
 fn play_once(plan: &Plan<'_>, recall: &Recall, path: &Path, story: Option<Story>) -> Result<Played, LabError> {
     let mut world = World::new(plan, recall, story)?;
-    let (mut taken, mut faults) = (Vec::new(), 0_u32);
+    let (mut taken, mut faults, mut passed_over) = (Vec::new(), 0_u32, 0_usize);
     let mut before = vec![None; plan.entities.len()];
     let mut script = path.0.iter().copied();
     let broken = loop {
@@ -226,15 +227,17 @@ fn play_once(plan: &Plan<'_>, recall: &Recall, path: &Path, story: Option<Story>
         if world.enabled(&coming, true).contains(&choice) && world.take(choice)? {
             taken.push(choice);
             faults = faults.saturating_add(u32::from(World::is_fault(choice, &coming)));
+        } else {
+            passed_over = passed_over.saturating_add(1);
         }
     };
-    Ok(Played { taken: Path(taken), faults, broken, story: world.story.take() })
+    Ok(Played { taken: Path(taken), passed_over, faults, broken, story: world.story.take() })
 }
 
 /// Plays one order and tells it.
 pub(super) fn tell(plan: &Plan<'_>, recall: &Recall, path: &Path) -> Result<Told, LabError> {
-    let Played { taken, faults, broken, story } = play(plan, recall, path, true)?;
-    Ok(Told { story: story.unwrap_or_default(), path: taken, faults, broken })
+    let Played { taken, passed_over, faults, broken, story } = play(plan, recall, path, true)?;
+    Ok(Told { story: story.unwrap_or_default(), path: taken, passed_over, faults, broken })
 }
 
 /// Leaves out one choice after another for as long as the same promise breaks, with no fault more.

@@ -73,6 +73,26 @@ mod tests {
     }
 
     #[test]
+    fn the_page_about_scenarios_names_every_key() {
+        let page = include_str!("../../../../docs/testing.md");
+        let words: BTreeSet<&str> = page.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+        for (def, keys) in ALL {
+            let missing: Vec<_> = keys.names.iter().filter(|key| !words.contains(*key)).collect();
+            assert!(missing.is_empty(), "{def}: {missing:?}");
+        }
+    }
+
+    #[test]
+    fn its_examples_of_promises_are_read() {
+        let page = include_str!("../../../../docs/testing.md");
+        let example = page.split("```").nth(1).and_then(|part| part.strip_prefix("toml")).expect("a block of TOML");
+        let schema: Value = serde_json::from_str(crate::scenario::SCENARIO_SCHEMA).expect("JSON");
+        let text = format!("scenario = \"an example\"\n{example}");
+        let schema = jsonschema::draft202012::new(&schema).expect("a schema");
+        assert!(schema.is_valid(&toml::from_str(&text).expect("TOML")));
+    }
+
+    #[test]
     fn an_editor_accepts_good_scenarios_and_marks_bad_ones() {
         let schema: Value = serde_json::from_str(crate::scenario::SCENARIO_SCHEMA).expect("JSON");
         let schema = jsonschema::draft202012::new(&schema).expect("a schema");

@@ -287,8 +287,10 @@ impl<'s> Player<'s> {
             answers.extend(self.answered(&then.entity, id)?.map(|heard| (id.clone(), heard)));
         }
         let history = self.cover.sentences(&then.entity);
+        // The story goes on behind it if something is promised in the end.
+        let at = crate::story::clock(self.lab.passed_ms());
         for (what, broken) in check::all(&self.weather.expected(then), view.as_ref(), history, &answers) {
-            self.miss(then.line, &what, broken.expected, broken.got);
+            self.miss(then.line, &format!("{what}, at {at}"), broken.expected, broken.got);
         }
         Ok(())
     }

@@ -135,22 +135,22 @@ fn everything_that_is_not_as_it_should_be_is_named() {
         line 9: the answer to run (e2): expected refused guard, got accepted
         line 35: always "is never busy": a, at 0:00: expected unlocked, got locked by execution 1 (run), in first
         line 13: the answer to create: expected accepted or queued, got refused conflict: expected no entity with this key, got one that was created already
-        line 16: state of a: expected idle or second, got pause
-        line 17: state of a: expected idle, got pause
-        line 17: park of a: expected parked, got not parked
-        line 17: lock of a: expected unlocked, got locked by execution 1 (run), in pause
-        line 17: outcome of a: expected the last execution failed, got none has ended yet
-        line 17: version of a: expected 1, got 4
-        line 17: generation of a: expected 1, got 0
-        line 17: attempts of a: expected 3, got 0
-        line 17: inbox of a: expected 1, got 0
-        line 17: data.more.of of a: expected "it", got nothing
-        line 17: data.runs of a: expected 7, got 1
-        line 17: outputs.x of a: expected 1, got nothing
-        line 17: condition Ready of a: expected true, got none
-        line 17: the answer to e2: expected queued, got accepted
-        line 17: history of a: expected "run -> first" behind "first -> pause", got created, idle | not allowed: job/a: expected one of run, got note in idle | run -> first | first saved | first -> pause
-        line 32: b: expected not there, got there, in idle
+        line 16: state of a, at 0:00: expected idle or second, got pause
+        line 17: state of a, at 0:00: expected idle, got pause
+        line 17: park of a, at 0:00: expected parked, got not parked
+        line 17: lock of a, at 0:00: expected unlocked, got locked by execution 1 (run), in pause
+        line 17: outcome of a, at 0:00: expected the last execution failed, got none has ended yet
+        line 17: version of a, at 0:00: expected 1, got 4
+        line 17: generation of a, at 0:00: expected 1, got 0
+        line 17: attempts of a, at 0:00: expected 3, got 0
+        line 17: inbox of a, at 0:00: expected 1, got 0
+        line 17: data.more.of of a, at 0:00: expected "it", got nothing
+        line 17: data.runs of a, at 0:00: expected 7, got 1
+        line 17: outputs.x of a, at 0:00: expected 1, got nothing
+        line 17: condition Ready of a, at 0:00: expected true, got none
+        line 17: the answer to e2, at 0:00: expected queued, got accepted
+        line 17: history of a, at 0:00: expected "run -> first" behind "first -> pause", got created, idle | not allowed: job/a: expected one of run, got note in idle | run -> first | first saved | first -> pause
+        line 32: b, at 0:00: expected not there, got there, in idle
         line 4: the fault never came: expected second to make call 3 after this, got no such call
         line 38: eventually "has run thrice": a, at 1:30: expected data.runs ge 3, got 2
         a: idle, at rest, waits for the event run
