@@ -52,7 +52,7 @@ fn every_reason_has_its_status() {
         409 fenced                 Somebody else may write now
         409 spent                  The attempt has had its one transition
         409 paused                 An operator paused it
-        409 busy                   An execution holds the lock
+        409 busy                   Somebody else holds the lock
         412 conflict               What was read is no longer what is there
         409 not_allowed            The state does not take this
         422 require                A requirement does not hold

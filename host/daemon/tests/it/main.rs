@@ -4,6 +4,7 @@ mod contract;
 mod entities;
 mod events;
 mod host;
+mod leases;
 mod machines;
 mod site;
 mod watch;
