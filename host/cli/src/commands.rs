@@ -8,7 +8,11 @@ pub(crate) mod explore;
 mod first;
 pub(crate) mod input;
 pub(crate) mod inspect;
+pub(crate) mod lease;
 pub(crate) mod machine;
 pub(crate) mod serve;
 pub(crate) mod stage;
 pub(crate) mod test;
+mod watch;
+
+use watch::watch;

@@ -23,6 +23,8 @@ pub(crate) fn entity(entity: &EntityView, paint: Paint) -> String {
         ("locked by", entity.locked_by.as_ref().zip(entity.lock.as_ref()).map(lock).unwrap_or_default()),
         ("failure", entity.lock.as_ref().filter(|_| entity.parked.is_none()).map(failure).unwrap_or_default()),
         ("parked", entity.parked.as_ref().map(|park| because(&park.code, &park.reason)).unwrap_or_default()),
+        ("leases", entity.leases.join(", ")),
+        ("awaits", entity.awaits.as_ref().map(|lease| format!("lease {lease}")).unwrap_or_default()),
         ("desired", document(&entity.desired)),
         ("generation", format!("{}, steps have seen {}", entity.generation, entity.observed_generation)),
         ("data", document(&entity.data)),

@@ -1,7 +1,9 @@
 //! The command as a script meets it: output, exit codes, signals.
 
 mod gallery;
+mod leases;
 mod scenarios;
+mod wire;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -41,7 +43,11 @@ struct Serving {
 
 impl Serving {
     fn start(data: &Path) -> anyhow::Result<Self> {
-        let args = ["serve", "--json", "--listen", "127.0.0.1:0", "--data"];
+        Self::start_on(data, "127.0.0.1:0")
+    }
+
+    fn start_on(data: &Path, address: &str) -> anyhow::Result<Self> {
+        let args = ["serve", "--json", "--listen", address, "--data"];
         let mut child = interlock("", &args).arg(data).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let mut line = String::new();
         let stdout = child.stdout.take().ok_or_else(|| anyhow::anyhow!("no output"))?;
