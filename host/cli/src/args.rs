@@ -78,6 +78,8 @@ pub(crate) enum Command {
     /// Leases: named exclusive rights with a time to live, for programs outside.
     #[command(subcommand)]
     Lease(Lease),
+    /// Says why something stands where it stands, what comes next, and what can be done.
+    Why(Why),
     /// Prints a completion script.
     Completions {
         /// The shell.
@@ -402,6 +404,17 @@ pub(crate) struct Watch {
     /// What happened behind this position, instead of from now on.
     #[arg(long, value_name = "POSITION")]
     pub(crate) after: Option<String>,
+}
+
+/// `why`.
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// An entity, an execution (`machine/key@incarnation.number`) or a lease; an entity first.
+    #[arg(value_name = "ENTITY|EXECUTION|LEASE")]
+    pub(crate) name: String,
+    /// It is a lease's name, although it could be an entity's.
+    #[arg(long)]
+    pub(crate) lease: bool,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

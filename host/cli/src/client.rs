@@ -12,7 +12,7 @@ use crate::failed::{Failed, Silence};
 use interlock_daemon::api::{
     Alive, AnswerView, Applied, ApplyRequest, CreateRequest, Created, DeployRequest, Deployed, EntityPage, EntityView,
     EventRequest, Existing, HistoryPage, KillRequest, MachineList, MachineView, NowView, RollbackRequest, StatsView,
-    UnlockRequest,
+    UnlockRequest, WhyView,
 };
 use interlock_daemon::{Problem, Reason};
 use interlock_kernel::ids::{EntityId, MachineName};
@@ -158,6 +158,12 @@ impl Client {
 
     pub(crate) async fn unlock(&self, entity: &EntityId, request: &UnlockRequest) -> Result<NowView, Failed> {
         self.json(self.of(Method::POST, entity, &["unlock"]).json(request), Again::Yes).await
+    }
+
+    /// Why an entity, or one of its executions, stands where it stands.
+    pub(crate) async fn why(&self, entity: &EntityId, execution: Option<&str>) -> Result<WhyView, Failed> {
+        let query = execution.map(|execution| ("execution", execution));
+        self.json(self.of(Method::GET, entity, &["why"]).query(&query.as_slice()), Again::Yes).await
     }
 
     /// What happens to one entity, or to all, behind a position or from now on.

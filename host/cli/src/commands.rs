@@ -14,5 +14,6 @@ pub(crate) mod serve;
 pub(crate) mod stage;
 pub(crate) mod test;
 mod watch;
+pub(crate) mod why;
 
 use watch::watch;

@@ -158,6 +158,7 @@ mod tests {
             422 guard                  Refused, retryable RefusedForNow
             429 limit                  Refused, retryable RefusedForNow
             503 unavailable            Unavailable, retryable Unavailable
+            429 outbox_full            Refused, retryable RefusedForNow
             413 limit                  Input, retryable Input
             404 not_found              Refused, retryable RefusedForNow
             405 method_not_allowed     Input, retryable Input

@@ -12,6 +12,7 @@ mod refusal;
 mod scenario;
 mod table;
 mod time;
+mod why;
 
 pub(crate) use diff::diff;
 pub(crate) use entity::{answer, entities, entity};
@@ -25,6 +26,7 @@ pub(crate) use refusal::{particulars, refusal};
 pub(crate) use scenario::{coverage, machine_tested, scenario, tested};
 pub(crate) use table::{fields, table};
 pub(crate) use time::{ago, clock, span};
+pub(crate) use why::why;
 
 /// Names, one after another.
 pub(crate) fn list(names: &[String]) -> String {

@@ -11,6 +11,7 @@ mod history;
 mod host;
 mod lease;
 mod machine;
+mod why;
 
 pub use document::Document;
 pub use entity::{
@@ -29,3 +30,4 @@ pub use machine::{
     DeployRequest, Deployed, Finding, HeldBack, MachineList, MachineSummary, MachineView, PowerView, RevisionView,
     RollbackRequest, Severity,
 };
+pub use why::{AwaitsView, Because, LeaseUntilView, NextView, WhyView};

@@ -6,6 +6,7 @@ pub(crate) mod health;
 pub(crate) mod leases;
 pub(crate) mod machines;
 pub(crate) mod watch;
+pub(crate) mod why;
 
 use crate::app::Shared;
 use crate::limits::DEPLOY_BODY_BYTES_MAX;
@@ -57,6 +58,8 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(leases::acquire, leases::show))
         .routes(routes!(leases::extend))
         .routes(routes!(leases::release))
+        .routes(routes!(why::lease))
+        .routes(routes!(why::entity))
         .routes(routes!(watch::lease))
         .routes(routes!(watch::entity))
         .routes(routes!(watch::all))

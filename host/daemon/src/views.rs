@@ -3,6 +3,7 @@
 //! Reads only; a clock reading is handed in where an answer needs one.
 
 mod leases;
+pub(crate) mod why;
 
 pub(crate) use leases::{lease, lease_summary};
 

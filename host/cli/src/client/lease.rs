@@ -3,7 +3,7 @@
 use super::{Again, Client, Stream};
 use crate::failed::Failed;
 use interlock_daemon::api::{
-    AcquireRequest, ExtendRequest, LeaseHeld, LeasePage, LeaseReleased, LeaseView, ReleaseRequest,
+    AcquireRequest, ExtendRequest, LeaseHeld, LeasePage, LeaseReleased, LeaseView, ReleaseRequest, WhyView,
 };
 use interlock_kernel::ids::LeaseName;
 use reqwest::{Method, RequestBuilder};
@@ -39,6 +39,11 @@ impl Client {
 
     pub(crate) async fn leases(&self, query: &[(&str, String)]) -> Result<LeasePage, Failed> {
         self.json(self.to(Method::GET, &["v1", "leases"]).query(query), Again::Yes).await
+    }
+
+    /// Why a lease stands where it stands.
+    pub(crate) async fn why_lease(&self, lease: &LeaseName) -> Result<WhyView, Failed> {
+        self.json(self.on(Method::GET, lease, &["why"]), Again::Yes).await
     }
 
     /// What becomes of a lease, behind a position or from now on.

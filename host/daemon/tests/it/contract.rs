@@ -59,6 +59,7 @@ fn every_reason_has_its_status() {
         422 guard                  The guard does not hold
         429 limit                  A named limit is reached
         503 unavailable            The store cannot answer now
+        429 outbox_full            A target does not keep up
         413 limit                  More or longer than a named limit
         404 not_found              There is no such path
         405 method_not_allowed     The path has no such method

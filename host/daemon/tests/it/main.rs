@@ -8,3 +8,4 @@ mod leases;
 mod machines;
 mod site;
 mod watch;
+mod why;
