@@ -1,9 +1,13 @@
 //! The command line: what can be asked, and how it is explained.
 
+mod lease;
+
+pub(crate) use lease::{Acquire, Lease, LeaseList, Right, Run, Terms};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use interlock_daemon::api::Existing;
-use interlock_kernel::ids::{EntityId, MachineName};
+use interlock_kernel::ids::{EntityId, MachineName, Name};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -15,6 +19,7 @@ Exit codes:
   3  refused, or a scenario failed
   4  refused for now: the same again may be accepted later (busy, a full queue)
   5  the daemon is unavailable or not reachable
+  124  lease run: the lease was lost and the command was stopped; else its own code
 
 With --json, results and refusals are printed to standard output as JSON, one
 document a line on streams; refusals are RFC 9457 problems. Without it, refusals
@@ -70,6 +75,11 @@ pub(crate) enum Command {
     /// Entities: make, ask, send, watch.
     #[command(subcommand)]
     Entity(Entity),
+    /// Leases: named exclusive rights with a time to live, for programs outside.
+    #[command(subcommand)]
+    Lease(Lease),
+    /// Says why something stands where it stands, what comes next, and what can be done.
+    Why(Why),
     /// Prints a completion script.
     Completions {
         /// The shell.
@@ -248,6 +258,20 @@ pub(crate) enum Entity {
         /// `machine/key`.
         entity: EntityId,
     },
+    /// Ends its execution as failed; refused while something but an operator can still move it.
+    Unlock {
+        /// `machine/key`.
+        entity: EntityId,
+        /// The state it enters: a rest or a failed final state.
+        #[arg(long, value_name = "STATE")]
+        to: Name,
+        /// Although something can still move it.
+        #[arg(long, requires = "reason")]
+        force: bool,
+        /// Why, for the record.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
 }
 
 /// `entity create`.
@@ -380,6 +404,17 @@ pub(crate) struct Watch {
     /// What happened behind this position, instead of from now on.
     #[arg(long, value_name = "POSITION")]
     pub(crate) after: Option<String>,
+}
+
+/// `why`.
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// An entity, an execution (`machine/key@incarnation.number`) or a lease; an entity first.
+    #[arg(value_name = "ENTITY|EXECUTION|LEASE")]
+    pub(crate) name: String,
+    /// It is a lease's name, although it could be an entity's.
+    #[arg(long)]
+    pub(crate) lease: bool,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

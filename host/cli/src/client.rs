@@ -3,6 +3,7 @@
 //! A request is sent again only if it is idempotent and the failure says that again is sensible: nobody
 //! answered, or the store was unavailable. A decided no is an answer and goes to the caller.
 
+mod lease;
 mod stream;
 
 pub(crate) use stream::Stream;
@@ -11,6 +12,7 @@ use crate::failed::{Failed, Silence};
 use interlock_daemon::api::{
     Alive, AnswerView, Applied, ApplyRequest, CreateRequest, Created, DeployRequest, Deployed, EntityPage, EntityView,
     EventRequest, Existing, HistoryPage, KillRequest, MachineList, MachineView, NowView, RollbackRequest, StatsView,
+    UnlockRequest, WhyView,
 };
 use interlock_daemon::{Problem, Reason};
 use interlock_kernel::ids::{EntityId, MachineName};
@@ -154,6 +156,16 @@ impl Client {
         self.json(self.of(Method::POST, entity, &["unpark"]), Again::Yes).await
     }
 
+    pub(crate) async fn unlock(&self, entity: &EntityId, request: &UnlockRequest) -> Result<NowView, Failed> {
+        self.json(self.of(Method::POST, entity, &["unlock"]).json(request), Again::Yes).await
+    }
+
+    /// Why an entity, or one of its executions, stands where it stands.
+    pub(crate) async fn why(&self, entity: &EntityId, execution: Option<&str>) -> Result<WhyView, Failed> {
+        let query = execution.map(|execution| ("execution", execution));
+        self.json(self.of(Method::GET, entity, &["why"]).query(&query.as_slice()), Again::Yes).await
+    }
+
     /// What happens to one entity, or to all, behind a position or from now on.
     pub(crate) async fn watch(
         &self,
@@ -168,6 +180,10 @@ impl Client {
         if let Some(machine) = machine {
             get = get.query(&[("machine", machine.as_str())]);
         }
+        self.stream(get, after).await
+    }
+
+    async fn stream(&self, mut get: RequestBuilder, after: Option<&str>) -> Result<Stream, Failed> {
         if let Some(position) = after {
             get = get.header("Last-Event-ID", position);
         }

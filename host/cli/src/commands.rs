@@ -8,7 +8,12 @@ pub(crate) mod explore;
 mod first;
 pub(crate) mod input;
 pub(crate) mod inspect;
+pub(crate) mod lease;
 pub(crate) mod machine;
 pub(crate) mod serve;
 pub(crate) mod stage;
 pub(crate) mod test;
+mod watch;
+pub(crate) mod why;
+
+use watch::watch;

@@ -20,6 +20,15 @@ pub(crate) enum Failed {
     Input(String),
     /// The input is wrong, or something was not as it should be; it has been shown already.
     Shown(Code),
+    /// A command that ran under a lease ended so, and has said what it had to.
+    Ended(u8),
+    /// A command was stopped because its lease was lost.
+    Lost {
+        /// The lease.
+        lease: String,
+        /// How it is known.
+        why: String,
+    },
     /// A fault.
     Fault(anyhow::Error),
 }
@@ -41,17 +50,27 @@ pub(crate) enum Code {
     Refused = 3,
     RefusedForNow = 4,
     Unavailable = 5,
+    /// What timeout(1) answers for a command that it stopped.
+    Lost = 124,
 }
 
 impl Failed {
-    /// The exit code.
-    pub(crate) fn code(&self) -> Code {
+    /// How the process ends.
+    pub(crate) fn exit(&self) -> ExitCode {
         match self {
+            Self::Ended(code) => ExitCode::from(*code),
+            failed => failed.code().into(),
+        }
+    }
+
+    fn code(&self) -> Code {
+        match self {
+            Self::Lost { .. } => Code::Lost,
             Self::Problem(problem) => code_of(problem),
             Self::Unreachable { .. } => Code::Unavailable,
             Self::Input(_) => Code::Input,
             Self::Shown(code) => *code,
-            Self::Fault(_) => Code::Fault,
+            Self::Ended(_) | Self::Fault(_) => Code::Fault,
         }
     }
 }
@@ -100,6 +119,8 @@ impl fmt::Display for Failed {
             Self::Unreachable { url, why: Silence::Broken(why) } => write!(f, "no answer from {url}: {why}"),
             Self::Input(what) => f.write_str(what),
             Self::Shown(_) => f.write_str("see above"),
+            Self::Ended(code) => write!(f, "the command ended with {code}"),
+            Self::Lost { lease, why } => write!(f, "lease {lease} was lost and the command stopped: {why}"),
             Self::Fault(error) => write!(f, "{error:#}"),
         }
     }
@@ -137,6 +158,7 @@ mod tests {
             422 guard                  Refused, retryable RefusedForNow
             429 limit                  Refused, retryable RefusedForNow
             503 unavailable            Unavailable, retryable Unavailable
+            429 outbox_full            Refused, retryable RefusedForNow
             413 limit                  Input, retryable Input
             404 not_found              Refused, retryable RefusedForNow
             405 method_not_allowed     Input, retryable Input

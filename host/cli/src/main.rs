@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
             out.failed(&failed);
-            failed.code().into()
+            failed.exit()
         }
     }
 }
@@ -57,6 +57,8 @@ async fn run(cli: Cli, out: Out) -> Result<(), Failed> {
         Command::Deploy(args) => commands::deploy::run(args, &client(&global)?, out).await,
         Command::Machine(args) => commands::machine::run(args, &client(&global)?, out).await,
         Command::Entity(args) => commands::entity::run(args, &client(&global)?, out).await,
+        Command::Why(args) => commands::why::run(args, &client(&global)?, out).await,
+        Command::Lease(args) => commands::lease::run(args, &client(&global)?, out).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut <Cli as clap::CommandFactory>::command(), "interlock", &mut script);

@@ -56,6 +56,11 @@ impl Out {
         if self.quiet { Progress::Silent } else { Progress::Shown }
     }
 
+    /// Something that went wrong and does not end this process by itself.
+    pub(crate) fn alarm(&self, text: &str) {
+        self.complain(&format!("{} {text}", self.paint_err.red("error:")));
+    }
+
     /// Warnings and problems of a manifest, if there are any.
     pub(crate) fn findings_of(&self, report: &interlock_manifest::Report) {
         match (report.problems.is_empty(), self.json) {
@@ -80,8 +85,8 @@ impl Out {
                 }
                 self.complain(show::refusal(problem, self.paint_err).trim_end());
             }
-            Failed::Shown(_) => {}
-            Failed::Unreachable { .. } | Failed::Input(_) | Failed::Fault(_) => {
+            Failed::Shown(_) | Failed::Ended(_) => {}
+            Failed::Lost { .. } | Failed::Unreachable { .. } | Failed::Input(_) | Failed::Fault(_) => {
                 self.complain(&format!("{} {failed}", self.paint_err.red("error:")));
             }
         }
@@ -103,7 +108,8 @@ fn as_problem(failed: &Failed) -> Option<Problem> {
     };
     match failed {
         Failed::Problem(problem) => Some((**problem).clone()),
-        Failed::Shown(_) => None,
+        Failed::Shown(_) | Failed::Ended(_) => None,
+        Failed::Lost { .. } => Some(own("lease_lost", Reason::Decided(interlock_kernel::rejection::Code::Fenced))),
         Failed::Unreachable { .. } => Some(Problem { retryable: true, ..own("unreachable", Reason::Internal) }),
         Failed::Input(_) => Some(own("invalid", Reason::Decided(interlock_kernel::rejection::Code::Invalid))),
         Failed::Fault(_) => Some(own("internal", Reason::Internal)),

@@ -5,24 +5,28 @@ mod entity;
 mod explore;
 mod findings;
 mod history;
+mod lease;
 mod machine;
 mod paint;
 mod refusal;
 mod scenario;
 mod table;
 mod time;
+mod why;
 
 pub(crate) use diff::diff;
 pub(crate) use entity::{answer, entities, entity};
 pub(crate) use explore::{Searched, searched};
 pub(crate) use findings::{finding, report};
 pub(crate) use history::{When, history, watched};
+pub(crate) use lease::{held, lease, leases, watched_lease};
 pub(crate) use machine::{bytes, deployed, inspection, machine, machines};
 pub(crate) use paint::Paint;
 pub(crate) use refusal::{particulars, refusal};
 pub(crate) use scenario::{coverage, machine_tested, scenario, tested};
 pub(crate) use table::{fields, table};
 pub(crate) use time::{ago, clock, span};
+pub(crate) use why::why;
 
 /// Names, one after another.
 pub(crate) fn list(names: &[String]) -> String {

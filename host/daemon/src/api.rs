@@ -9,18 +9,25 @@ mod entity;
 mod event;
 mod history;
 mod host;
+mod lease;
 mod machine;
+mod why;
 
 pub use document::Document;
 pub use entity::{
     Applied, ApplyRequest, ConditionView, CreateRequest, Created, DesiredView, EntityPage, EntitySummary, EntityView,
     Existing, FirstEvent, HolderView, KillRequest, Kind, LastExecutionView, LockView, NowView, ParkView, TimerView,
-    WaitingFor,
+    UnlockRequest, WaitingFor,
 };
 pub use event::{AnswerKind, AnswerView, EventRequest, ExecutionOutcome, ExpectView, RejectionView};
 pub use history::{ChangedView, EntryView, FailureView, HistoryPage, LeaseEntryView, WatchEntry, WatchLease};
 pub use host::{Alive, BackgroundTask, ReadyView, StatsView, StoreCondition, StoreView};
+pub use lease::{
+    AcquireRequest, ExtendRequest, LeaseBusyView, LeaseDelayView, LeaseHeld, LeaseHolderView, LeasePage, LeaseReleased,
+    LeaseSummary, LeaseView, LeaseWaiterView, ReleaseRequest,
+};
 pub use machine::{
     DeployRequest, Deployed, Finding, HeldBack, MachineList, MachineSummary, MachineView, PowerView, RevisionView,
     RollbackRequest, Severity,
 };
+pub use why::{AwaitsView, Because, LeaseUntilView, NextView, WhyView};

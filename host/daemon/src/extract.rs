@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri, header};
 use futures_util::StreamExt;
-use interlock_kernel::ids::{EntityId, EventId, MachineName, nearest};
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, nearest};
 use interlock_kernel::rejection::Code;
 use interlock_kernel::value::parse_ms;
 use serde::de::DeserializeOwned;
@@ -193,6 +193,18 @@ impl Params {
 pub(crate) struct MachinePath(pub(crate) MachineName);
 
 impl<S: Send + Sync> FromRequestParts<S> for MachinePath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path(name) = Path::<String>::from_request_parts(parts, state).await.map_err(bad_path)?;
+        Ok(Self(name.parse()?))
+    }
+}
+
+/// The lease that a path names, in one segment: a `/` in it is percent-encoded, as in an entity's key.
+pub(crate) struct LeasePath(pub(crate) LeaseName);
+
+impl<S: Send + Sync> FromRequestParts<S> for LeasePath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {

@@ -21,6 +21,8 @@ pub const PAGE_MAX: usize = interlock_coordinator::PAGE_MAX;
 pub const PAGE_DEFAULT: usize = 100;
 /// The longest `wait`: proxies and people give up sooner.
 pub const WAIT_MAX: Duration = Duration::from_secs(300);
+/// The longest `wait` for a lease: the kernel's own bound.
+pub const LEASE_WAIT_MAX: Duration = Duration::from_millis(interlock_kernel::limits::LEASE_WAIT_MS_MAX);
 /// Silence on a stream before a comment keeps it alive; below the 30 s that proxies allow.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a stop waits for what is running.

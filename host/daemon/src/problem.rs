@@ -2,7 +2,7 @@
 //!
 //! The codes are the kernel's and a few that only HTTP has. `tests/it/golden/problems.txt` holds the table.
 
-use crate::api::{AnswerView, Finding, HolderView};
+use crate::api::{AnswerView, Finding, HolderView, LeaseBusyView};
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -66,7 +66,7 @@ impl Reason {
                 Code::Fenced => (code.as_str(), 409, "Somebody else may write now"),
                 Code::Spent => (code.as_str(), 409, "The attempt has had its one transition"),
                 Code::Paused => (code.as_str(), 409, "An operator paused it"),
-                Code::Busy => (code.as_str(), 409, "An execution holds the lock"),
+                Code::Busy => (code.as_str(), 409, "Somebody else holds the lock"),
                 Code::Conflict => (code.as_str(), 412, "What was read is no longer what is there"),
                 Code::NotAllowed => (code.as_str(), 409, "The state does not take this"),
                 Code::Require => (code.as_str(), 422, "A requirement does not hold"),
@@ -114,6 +114,9 @@ pub struct Problem {
     /// Who holds the lock, since when and until when, where that is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<HolderView>,
+    /// Who has the lease, since when, and who is next, where that is the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseBusyView>,
     /// Who answers for the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
@@ -155,6 +158,7 @@ impl Problem {
             retryable: false,
             retry_after_ms: None,
             holder: None,
+            lease: None,
             owner: None,
             event: None,
             answer: None,
@@ -225,6 +229,7 @@ impl Problem {
 fn sentence(rejection: &Rejection) -> String {
     let Rejection { subject, expected, got, .. } = rejection;
     match rejection.code {
+        Code::Busy if subject.starts_with("lease ") => format!("{subject} is not free: {got}"),
         Code::Busy if rejection.retryable => format!("{subject} is being modified, try again shortly"),
         Code::Busy => format!("{subject} is being modified and waits for an operator"),
         Code::Guard => format!("{subject} does not take this now: expected {expected}, got {got}"),
@@ -259,7 +264,10 @@ impl From<&Rejection> for Problem {
         problem.retry_after_ms = rejection.retry_after_ms;
         if let Some(detail) = &rejection.detail {
             problem.holder = HolderView::read(detail.value());
-            problem.owner = detail.value().get("owner").and_then(|owner| owner.as_str()).map(str::to_owned);
+            problem.lease = LeaseBusyView::read(detail.value());
+            // The owner of a lease is no machine's.
+            let owner = detail.value().get("owner").filter(|_| problem.lease.is_none());
+            problem.owner = owner.and_then(|owner| owner.as_str()).map(str::to_owned);
         }
         problem
     }

@@ -3,8 +3,10 @@
 pub(crate) mod entities;
 pub(crate) mod events;
 pub(crate) mod health;
+pub(crate) mod leases;
 pub(crate) mod machines;
 pub(crate) mod watch;
+pub(crate) mod why;
 
 use crate::app::Shared;
 use crate::limits::DEPLOY_BODY_BYTES_MAX;
@@ -30,6 +32,7 @@ use utoipa_axum::routes;
         (name = "machines", description = "Definitions and their revisions"),
         (name = "entities", description = "Durable subjects that follow a machine"),
         (name = "events", description = "What happens to them"),
+        (name = "leases", description = "Named exclusive rights with a time to live"),
         (name = "watch", description = "What happened, told as it happens"),
         (name = "host", description = "The host itself")
     )
@@ -47,9 +50,17 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(entities::desired, entities::apply))
         .routes(routes!(entities::kill))
         .routes(routes!(entities::unpark))
+        .routes(routes!(entities::unlock))
         .routes(routes!(entities::history))
         .routes(routes!(events::send))
         .routes(routes!(events::answer))
+        .routes(routes!(leases::list))
+        .routes(routes!(leases::acquire, leases::show))
+        .routes(routes!(leases::extend))
+        .routes(routes!(leases::release))
+        .routes(routes!(why::lease))
+        .routes(routes!(why::entity))
+        .routes(routes!(watch::lease))
         .routes(routes!(watch::entity))
         .routes(routes!(watch::all))
         .routes(routes!(health::alive))

@@ -2,6 +2,11 @@
 //!
 //! Reads only; a clock reading is handed in where an answer needs one.
 
+mod leases;
+pub(crate) mod why;
+
+pub(crate) use leases::{lease, lease_summary};
+
 use crate::api::{
     AnswerKind, AnswerView, ChangedView, ConditionView, Document, EntitySummary, EntityView, EntryView, FailureView,
     HolderView, Kind, LastExecutionView, LeaseEntryView, LockView, ParkView, RejectionView, RevisionView, TimerView,
@@ -30,7 +35,7 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    fn wall_of(self, at: StoreTime) -> WallTime {
+    pub(crate) fn wall_of(self, at: StoreTime) -> WallTime {
         self.wall.plus(at.since(self.store))
     }
 }
@@ -93,6 +98,8 @@ impl Around<'_> {
                 reason: park.reason.clone(),
                 since: rfc3339(park.since),
             }),
+            leases: head.leases.iter().map(ToString::to_string).collect(),
+            awaits: head.awaits.as_ref().map(ToString::to_string),
             timers: head
                 .timers
                 .iter()
@@ -155,6 +162,7 @@ fn waiting_for(head: &Head, lock: &Lock, dispatched: Dispatched) -> WaitingFor {
         (None, Some(_), _) if dispatched == Dispatched::No => WaitingFor::Slot,
         (None, Some(_), _) => WaitingFor::Step,
         (None, None, Some(_)) => WaitingFor::BackOff,
+        (None, None, None) if head.awaits.is_some() => WaitingFor::Lease,
         (None, None, None) if !head.timers.is_empty() => WaitingFor::Timer,
         (None, None, None) => WaitingFor::Event,
     }

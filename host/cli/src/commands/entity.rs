@@ -7,13 +7,10 @@ use crate::failed::{Failed, Silence};
 use crate::out::Out;
 use crate::show;
 use interlock_daemon::api::{
-    ApplyRequest, CreateRequest, EventRequest, ExecutionOutcome, ExpectView, FirstEvent, NowView, WatchEntry,
+    ApplyRequest, CreateRequest, EventRequest, ExecutionOutcome, ExpectView, FirstEvent, NowView, UnlockRequest,
+    WatchEntry,
 };
 use std::collections::BTreeMap;
-use std::time::Duration;
-
-/// The pause before a broken watch is taken up again.
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// Runs it.
 pub(crate) async fn run(args: Entity, client: &Client, out: Out) -> Result<(), Failed> {
@@ -41,6 +38,12 @@ pub(crate) async fn run(args: Entity, client: &Client, out: Out) -> Result<(), F
         }
         Entity::Unpark { entity } => {
             let now = client.unpark(&entity).await?;
+            out.result(&now, |_| stands(&now));
+            Ok(())
+        }
+        Entity::Unlock { entity, to, force, reason } => {
+            let request = UnlockRequest { to: to.to_string(), force, reason: reason.unwrap_or_default() };
+            let now = client.unlock(&entity, &request).await?;
             out.result(&now, |_| stands(&now));
             Ok(())
         }
@@ -158,34 +161,16 @@ async fn history(args: History, client: &Client, out: Out) -> Result<(), Failed>
     Ok(())
 }
 
-/// Goes on behind the last position after every break, until somebody ends it.
+/// What becomes of leases is told by their own watch.
 async fn watch(args: Watch, client: &Client, out: Out) -> Result<(), Failed> {
-    let mut position = args.after;
-    loop {
-        let told = client.watch(args.entity.as_ref(), args.machine.as_ref(), position.as_deref()).await;
-        let mut stream = match told {
-            Ok(stream) => stream,
-            // Nobody was there from the start, or somebody said no: that will not get better by waiting.
-            Err(failed) if position.is_none() || matches!(failed, Failed::Problem(_)) => return Err(failed),
-            Err(failed) => {
-                out.hint(&format!("{failed}; trying again"));
-                tokio::time::sleep(AGAIN).await;
-                continue;
-            }
-        };
-        loop {
-            match stream.next().await {
-                Ok(Some(event)) => {
-                    position = Some(event.id.clone());
-                    let entry: Result<WatchEntry, _> = serde_json::from_str(&event.data);
-                    if let (Ok(entry), "entry") = (entry, event.name.as_str()) {
-                        out.result(&entry, |_| show::watched(&entry));
-                    }
-                }
-                Ok(None) => break out.hint("the daemon ended the stream; taking it up again"),
-                Err(_) => break out.hint("the connection to the daemon broke; taking the stream up again"),
-            }
-        }
-        tokio::time::sleep(AGAIN).await;
+    let Watch { entity, machine, after } = args;
+    let open = async |at: Option<&str>| client.watch(entity.as_ref(), machine.as_ref(), at).await;
+    super::watch(after, out, open, told).await
+}
+
+fn told(name: &str, data: &str, out: Out) {
+    let entry: Result<WatchEntry, _> = serde_json::from_str(data);
+    if let (Ok(entry), "entry") = (entry, name) {
+        out.result(&entry, |_| show::watched(&entry));
     }
 }

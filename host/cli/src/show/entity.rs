@@ -23,6 +23,8 @@ pub(crate) fn entity(entity: &EntityView, paint: Paint) -> String {
         ("locked by", entity.locked_by.as_ref().zip(entity.lock.as_ref()).map(lock).unwrap_or_default()),
         ("failure", entity.lock.as_ref().filter(|_| entity.parked.is_none()).map(failure).unwrap_or_default()),
         ("parked", entity.parked.as_ref().map(|park| because(&park.code, &park.reason)).unwrap_or_default()),
+        ("leases", entity.leases.join(", ")),
+        ("awaits", entity.awaits.as_ref().map(|lease| format!("lease {lease}")).unwrap_or_default()),
         ("desired", document(&entity.desired)),
         ("generation", format!("{}, steps have seen {}", entity.generation, entity.observed_generation)),
         ("data", document(&entity.data)),
@@ -86,6 +88,7 @@ const fn waiting(waiting: WaitingFor) -> &'static str {
         WaitingFor::Event => "waiting for an event",
         WaitingFor::BackOff => "waiting for the next attempt",
         WaitingFor::Slot => "waiting for a free slot",
+        WaitingFor::Lease => "waiting for a lease",
         WaitingFor::Operator => "waiting for an operator",
     }
 }

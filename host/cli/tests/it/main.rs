@@ -1,8 +1,10 @@
 //! The command as a script meets it: output, exit codes, signals.
 
 mod gallery;
+mod leases;
 mod scenarios;
 mod weather;
+mod wire;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -42,7 +44,11 @@ struct Serving {
 
 impl Serving {
     fn start(data: &Path) -> anyhow::Result<Self> {
-        let args = ["serve", "--json", "--listen", "127.0.0.1:0", "--data"];
+        Self::start_on(data, "127.0.0.1:0")
+    }
+
+    fn start_on(data: &Path, address: &str) -> anyhow::Result<Self> {
+        let args = ["serve", "--json", "--listen", address, "--data"];
         let mut child = interlock("", &args).arg(data).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let mut line = String::new();
         let stdout = child.stdout.take().ok_or_else(|| anyhow::anyhow!("no output"))?;
@@ -148,6 +154,45 @@ fn a_script_can_branch_on_what_came_of_it() -> anyhow::Result<()> {
     assert_eq!((&entity["state"], &entity["locked_by"]), (&"shut".into(), &serde_json::Value::Null));
     assert_eq!(code(&["entity", "delete", "door/a"])?, Some(0));
     assert_eq!(code(&["entity", "get", "door/a"])?, Some(3));
+    Ok(())
+}
+
+#[test]
+fn why_tells_an_entity_an_execution_and_a_lease_apart() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let manifest = door(folder.path())?.display().to_string();
+    let serving = Serving::start(&folder.path().join("data"))?;
+    let ask = |args: &[&str]| -> anyhow::Result<String> {
+        let (code, out, err) = run(&serving.url, args)?;
+        anyhow::ensure!(code == Some(0), "{args:?}: {code:?} {out}{err}");
+        Ok(out)
+    };
+    ask(&["deploy", &manifest])?;
+    ask(&["entity", "create", "door/a"])?;
+    assert!(ask(&["why", "door/a"])?.starts_with("door/a   nothing holds it: it rests in shut, and takes push\n"));
+    ask(&["entity", "send", "door/a", "push"])?;
+    let said = ask(&["why", "door/a"])?;
+    assert!(said.contains("  try        interlock entity send door/a stop\n"), "{said}");
+    let entity: serde_json::Value = serde_json::from_str(&ask(&["entity", "get", "door/a", "--json"])?)?;
+    let execution = entity["locked_by"].as_str().unwrap_or_default();
+    assert!(ask(&["why", execution])?.starts_with(&format!("{execution}   it waits in opening for timer ")));
+    // A lease may be called like an entity.
+    ask(&["lease", "acquire", "door/a", "--label", "ci"])?;
+    ask(&["lease", "acquire", "deploy/web", "--label", "ci"])?;
+    assert!(ask(&["why", "deploy/web"])?.starts_with("lease deploy/web   it is held by ci, token "));
+    assert!(ask(&["why", "door/a"])?.starts_with("door/a   it waits in opening"));
+    assert!(ask(&["why", "door/a", "--lease"])?.starts_with("lease door/a   it is held by ci"));
+    let (code, _, err) = run(&serving.url, &["why", "door/z"])?;
+    assert!(code == Some(3) && err.contains("there is no entity door/z"), "{err}");
+
+    let (code, _, err) = run(&serving.url, &["entity", "unlock", "door/a", "--to", "shut"])?;
+    assert!(code == Some(4) && err.contains("a timer, an event can still move it"), "{err}");
+    let forced = ["entity", "unlock", "door/a", "--to", "shut", "--force"];
+    assert_eq!(run(&serving.url, &forced)?.0, Some(2));
+    let forced = [&forced[..], &["--reason", "the motor was taken out"]].concat();
+    assert!(ask(&forced)?.starts_with("door/a   shut   version "));
+    assert!(ask(&forced)?.contains("as it was already"));
+    assert!(ask(&["why", execution])?.starts_with(&format!("{execution}   it is over: it failed in shut at version")));
     Ok(())
 }
 

@@ -110,6 +110,20 @@ pub struct KillRequest {
     pub reason: String,
 }
 
+/// An operator's unlock.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnlockRequest {
+    /// The state to enter: a rest or a failed final state.
+    pub to: String,
+    /// Although something but an operator can still move it.
+    #[serde(default)]
+    pub force: bool,
+    /// Why, for the record; by force there has to be one.
+    #[serde(default)]
+    pub reason: String,
+}
+
 /// Where an entity stands after an operator's verb.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct NowView {
@@ -178,6 +192,10 @@ pub struct EntityView {
     pub labels: BTreeMap<String, String>,
     /// Set when nothing is tried any more and an operator must decide.
     pub parked: Option<ParkView>,
+    /// The leases that the execution has.
+    pub leases: Vec<String>,
+    /// The lease that it stands in line for before its step begins.
+    pub awaits: Option<String>,
     /// Pending timers of the state.
     pub timers: Vec<TimerView>,
     /// Events that wait for the entity to come to rest.
@@ -250,6 +268,8 @@ pub enum WaitingFor {
     BackOff,
     /// A free place to run a step.
     Slot,
+    /// A lease that somebody else has.
+    Lease,
     /// An operator: it is parked.
     Operator,
 }

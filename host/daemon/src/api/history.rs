@@ -26,11 +26,11 @@ pub struct EntryView {
     pub version: u64,
     /// What happened, in one word: `created`, `event`, `queued`, `refused`, `applied`, `desired-changed`,
     /// `transition`, `saved`, `timer`, `begun`, `ended`, `failure-path`, `parked`, `unparked`, `killed`,
-    /// `deleted`, `fact`.
+    /// `unlocked`, `leased`, `returned`, `lease-lost`, `awaits`, `deleted`, `fact`.
     pub kind: String,
     /// What happened, in a few words for people.
     pub what: String,
-    /// The event, step or timer it is about.
+    /// The event, step, timer or lease it is about.
     pub name: Option<String>,
     /// The state before.
     pub from: String,

@@ -2,7 +2,7 @@
 
 use crate::api::{
     Applied, ApplyRequest, CreateRequest, Created, DesiredView, EntityPage, EntityView, Existing, FirstEvent,
-    HistoryPage, KillRequest, NowView,
+    HistoryPage, KillRequest, NowView, UnlockRequest,
 };
 use crate::app::{App, Shared};
 use crate::extract::{Body, EntityPath, Params, if_match};
@@ -307,6 +307,31 @@ pub(crate) async fn unpark(
 ) -> Result<Json<NowView>, Problem> {
     Params::read(&uri, &[])?;
     operate(&app, &entity, Verb::Unpark(entity.clone())).await
+}
+
+/// Ends the execution of an entity as a failure does, into a rest or a failed final state. Refused as `busy` while
+/// something but an operator can still move it, which is named; `force` and a reason do it all the same.
+#[utoipa::path(
+    post, path = "/v1/entities/{machine}/{key}/unlock", tag = "entities", operation_id = "unlock_entity", request_body = UnlockRequest,
+    params(
+        ("machine" = String, Path, description = "The machine's name"),
+        ("key" = String, Path, description = "The entity's key, percent-encoded"),
+    ),
+    responses(
+        (status = 200, description = "It is unlocked", body = NowView),
+        (status = 409, description = "Something can still move it, or nothing holds it", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json"),
+        (status = "5XX", description = "Not now", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn unlock(
+    State(app): State<Shared>,
+    EntityPath(entity): EntityPath,
+    Body(request): Body<UnlockRequest>,
+) -> Result<Json<NowView>, Problem> {
+    let UnlockRequest { to, force, reason } = request;
+    let to = to.parse().map_err(|bad| Problem::bad_name("to", bad))?;
+    operate(&app, &entity, Verb::Unlock { entity: entity.clone(), to, force, reason }).await
 }
 
 async fn operate(app: &App, entity: &EntityId, verb: Verb) -> Result<Json<NowView>, Problem> {

@@ -126,7 +126,8 @@ fn counters(stats: &Stats) -> BTreeMap<String, u64> {
         ("resyncs", stats.resyncs),
         ("panics", stats.panics),
     ];
-    all.map(|(name, count)| (name.to_owned(), count)).into_iter().collect()
+    let leases = stats.leases.iter().map(|(what, count)| (format!("leases_{what}"), *count));
+    all.map(|(name, count)| (name.to_owned(), count)).into_iter().chain(leases).collect()
 }
 
 #[cfg(test)]

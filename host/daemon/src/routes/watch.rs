@@ -5,7 +5,7 @@
 
 use crate::api::{WatchEntry, WatchLease};
 use crate::app::Shared;
-use crate::extract::{EntityPath, Params, header_text};
+use crate::extract::{EntityPath, LeasePath, Params, header_text};
 use crate::limits::KEEP_ALIVE;
 use crate::problem::{Problem, Reason};
 use crate::views;
@@ -51,6 +51,30 @@ pub(crate) async fn entity(
     // One that is not there yet may come; a machine that is not there is a mistake.
     app.machine(&entity.machine).await?;
     open(app, Filter::Entity(entity), &headers, &params).await
+}
+
+/// What becomes of one lease, as it happens. Events are named `lease`; see the watch of one entity.
+#[utoipa::path(
+    get, path = "/v1/leases/{name}/watch", tag = "watch", operation_id = "watch_lease",
+    params(
+        ("name" = String, Path, description = "The lease's name, percent-encoded"),
+        ("after" = Option<String>, Query, description = "The position to begin behind; the header goes first"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The position to begin behind"),
+    ),
+    responses(
+        (status = 200, description = "A stream", body = WatchLease, content_type = "text/event-stream"),
+        (status = 410, description = "The position is no longer kept", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn lease(
+    State(app): State<Shared>,
+    LeasePath(lease): LeasePath,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let params = Params::read(&uri, &["after"])?;
+    open(app, Filter::Lease(lease), &headers, &params).await
 }
 
 /// What happens to every entity, or every one of a machine; see the watch of one entity.

@@ -52,13 +52,14 @@ fn every_reason_has_its_status() {
         409 fenced                 Somebody else may write now
         409 spent                  The attempt has had its one transition
         409 paused                 An operator paused it
-        409 busy                   An execution holds the lock
+        409 busy                   Somebody else holds the lock
         412 conflict               What was read is no longer what is there
         409 not_allowed            The state does not take this
         422 require                A requirement does not hold
         422 guard                  The guard does not hold
         429 limit                  A named limit is reached
         503 unavailable            The store cannot answer now
+        429 outbox_full            A target does not keep up
         413 limit                  More or longer than a named limit
         404 not_found              There is no such path
         405 method_not_allowed     The path has no such method

@@ -196,3 +196,50 @@ async fn operators_end_and_delete() -> anyhow::Result<()> {
     .assert_eq(&lines.concat());
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unlock_names_what_can_still_move_it_and_force_needs_a_reason() -> anyhow::Result<()> {
+    let site = Site::with_door().await?;
+    let mut said = String::new();
+    let mut ask = async |body: Value| -> anyhow::Result<()> {
+        let answer = site.post("/v1/entities/door/a/unlock", body.clone()).await?;
+        let got = answer.at("/got").as_str().unwrap_or_default();
+        // How long it has been locked is the clock's to say.
+        let what = match got.rsplit_once("; ") {
+            Some((locked, movers)) => format!("{} ... {movers}", locked.split(" for ").next().unwrap_or_default()),
+            None if got.is_empty() => answer.body.to_string(),
+            None => got.to_owned(),
+        };
+        said.push_str(&format!("{body}\n    {} {what}\n", answer.status));
+        Ok(())
+    };
+    ask(json!({ "to": "shut" })).await?;
+    ask(json!({ "to": "open" })).await?;
+    site.send("door/a", "e1", "push", json!({ "force": 5 })).await?;
+    ask(json!({ "to": "shut" })).await?;
+    ask(json!({ "to": "opening" })).await?;
+    ask(json!({ "to": "shut", "force": true })).await?;
+    ask(json!({ "to": "shut", "force": true, "reason": "the motor was taken out" })).await?;
+    ask(json!({ "to": "shut", "force": true, "reason": "the motor was taken out" })).await?;
+    expect![[r#"
+        {"to":"shut"}
+            200 {"changed":false,"entity":"door/a","state":"shut","version":1}
+        {"to":"open"}
+            409 shut, unlocked
+        {"to":"shut"}
+            409 locked by door/a@4.1 ... a timer, an event can still move it
+        {"to":"opening"}
+            400 opening
+        {"force":true,"to":"shut"}
+            400 none
+        {"force":true,"reason":"the motor was taken out","to":"shut"}
+            200 {"changed":true,"entity":"door/a","state":"shut","version":3}
+        {"force":true,"reason":"the motor was taken out","to":"shut"}
+            200 {"changed":false,"entity":"door/a","state":"shut","version":3}
+    "#]]
+    .assert_eq(&said);
+    let newest = site.get("/v1/entities/door/a/history?limit=1").await?;
+    assert_eq!(newest.at("/entries/0/what"), "unlocked by force to shut: the motor was taken out");
+    assert_eq!(newest.at("/entries/0/kind"), "unlocked");
+    Ok(())
+}
