@@ -96,6 +96,10 @@ pub(crate) struct Serve {
     /// A loopback address: there is no authentication yet. Port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:7117", value_name = "ADDRESS")]
     pub(crate) listen: SocketAddr,
+    /// What effects may do: where they may go, with which secrets (docs/effects.md). Without it, nothing. SIGHUP has
+    /// it read again.
+    #[arg(long, env = "INTERLOCK_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// How logs are written to standard error; what is logged is RUST_LOG's to say.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
@@ -124,6 +128,9 @@ pub(crate) struct Check {
     /// Manifests, or folders with a machine.toml.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// An operator's configuration: warns of targets that it could never admit.
+    #[arg(long, env = "INTERLOCK_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// `inspect`.

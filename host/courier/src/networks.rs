@@ -72,6 +72,12 @@ pub fn special(address: IpAddr) -> Option<&'static str> {
 pub struct Networks(pub(crate) Vec<IpNet>);
 
 impl Networks {
+    /// How many.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether an address may be connected to.
     ///
     /// # Errors

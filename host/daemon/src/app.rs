@@ -1,5 +1,6 @@
 //! What every route shares: the coordinator, the components, the clock, and how a refusal is explained.
 
+use crate::effects::Carrier;
 use crate::problem::Problem;
 use crate::views::Clocks;
 use axum::http::StatusCode;
@@ -21,6 +22,7 @@ pub(crate) struct App {
     pub(crate) library: Library,
     pub(crate) wasm: Wasm,
     pub(crate) store: Arc<Redb>,
+    pub(crate) carrier: Arc<Carrier>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) began: Duration,
     /// True once the daemon stops: streams end.

@@ -19,6 +19,7 @@
 pub mod api;
 mod app;
 pub mod base64;
+pub mod effects;
 mod extract;
 pub mod limits;
 mod problem;

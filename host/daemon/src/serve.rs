@@ -1,6 +1,7 @@
 //! From a data folder to a listening daemon, and back in good order.
 
 use crate::app::{Answered, App, Shared};
+use crate::effects::{Carrier, Configuration};
 use crate::limits::{RECOVERY_LOOK, STOP_WITHIN};
 use crate::problem::{Problem, Reason};
 use crate::routes;
@@ -40,6 +41,8 @@ pub struct Options {
     pub executions_max: u32,
     /// How long a stop waits for what is running.
     pub stop_within: Duration,
+    /// What the operator allows effects to do; without a file, nothing.
+    pub config: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -49,6 +52,7 @@ impl Default for Options {
             listen: LISTEN,
             executions_max: interlock_runtime::limits::EXECUTIONS_MAX,
             stop_within: STOP_WITHIN,
+            config: None,
         }
     }
 }
@@ -64,6 +68,7 @@ pub struct Running {
     unfinished: u64,
     opened_in: Duration,
     stop_within: Duration,
+    config: Option<PathBuf>,
     stopping: watch::Sender<bool>,
     serving: JoinHandle<std::io::Result<()>>,
 }
@@ -93,6 +98,9 @@ impl Daemon {
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let began = clock.monotonic();
+        let configuration = configuration(options.config.as_ref()).await?;
+        tracing::info!("effects: {configuration}");
+        let carrier = Arc::new(Carrier::new(configuration, Arc::clone(&clock))?);
         let listener =
             TcpListener::bind(options.listen).await.with_context(|| format!("cannot listen on {}", options.listen))?;
         let addr = listener.local_addr().context("the address that was taken")?;
@@ -109,20 +117,31 @@ impl Daemon {
             .with_context(|| format!("the components in {} cannot be read", folder.display()))?;
         let wasm = Wasm::new(library.clone());
         let slots = usize::try_from(options.executions_max).unwrap_or(usize::MAX);
-        let coordinator_options =
-            interlock_coordinator::Options { executions_max: slots, ..interlock_coordinator::Options::default() };
+        let coordinator_options = interlock_coordinator::Options {
+            executions_max: slots,
+            courier: Some(carrier.clone()),
+            ..interlock_coordinator::Options::default()
+        };
         let coordinator = Coordinator::open(store.clone(), Arc::new(wasm.clone()), coordinator_options)
             .await
             .context("the store takes no session")?;
         let opened_in = clock.monotonic().saturating_sub(began);
         let (stopping, told) = watch::channel(false);
         let answered = Answered::default();
-        let app: Shared = Arc::new(App { coordinator, library, wasm, store, clock, began, stopping: told, answered });
+        let app = App { coordinator, library, wasm, store, carrier, clock, began, stopping: told, answered };
+        let app: Shared = Arc::new(app);
         let serving = tokio::spawn(serve(listener, service(&app), stopping.subscribe()));
         let unfinished = unfinished(&app).await;
         tracing::info!(%addr, data = %folder.display(), unfinished, "listening");
-        Ok(Running { addr, app, unfinished, opened_in, stop_within: options.stop_within, stopping, serving })
+        let Options { stop_within, config, .. } = options;
+        Ok(Running { addr, app, unfinished, opened_in, stop_within, config, stopping, serving })
     }
+}
+
+/// What the operator allows. Off the runtime's threads: a file system may hang.
+async fn configuration(file: Option<&PathBuf>) -> anyhow::Result<Configuration> {
+    let Some(file) = file.cloned() else { return Ok(Configuration::default()) };
+    tokio::task::spawn_blocking(move || Configuration::read(&file)).await?
 }
 
 /// Attempts that the boot before left, as far as they are taken up within a moment: the rest follows as slots come
@@ -178,6 +197,39 @@ impl Running {
     #[must_use]
     pub fn opened_in(&self) -> Duration {
         self.opened_in
+    }
+
+    /// What the operator allows now.
+    #[must_use]
+    pub fn configuration(&self) -> Configuration {
+        self.app.carrier.configuration()
+    }
+
+    /// Reads the operator's configuration again: it holds from the next try of an effect on.
+    ///
+    /// # Errors
+    /// What is wrong with it; the one before stays.
+    pub async fn reload(&self) -> anyhow::Result<Configuration> {
+        let configuration = configuration(self.config.as_ref()).await?;
+        let (carrier, next) = (Arc::clone(&self.app.carrier), configuration.clone());
+        // It reads the file of certificates.
+        tokio::task::spawn_blocking(move || carrier.replace(next)).await??;
+        Ok(configuration)
+    }
+
+    /// The same for a process that was told to: what came of it is logged.
+    pub async fn reload_and_log(&self) {
+        let Some(file) = &self.config else {
+            return tracing::warn!("told to read the configuration again, and there is none: start with --config FILE");
+        };
+        match self.reload().await {
+            Ok(configuration) => tracing::info!(config = %file.display(), "configuration read again: {configuration}"),
+            Err(error) => tracing::error!(
+                config = %file.display(),
+                error = format!("{error:#}"),
+                "the configuration cannot be used: what was allowed before stays"
+            ),
+        }
     }
 
     /// Stops in good order within the stated time: takes no new connections, ends streams, answers what was asked,

@@ -11,8 +11,12 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 use tracing_subscriber::EnvFilter;
+
+/// The file of the operator's configuration.
+const CONFIG: &str = "interlock.toml";
 
 /// A boot that takes this long will not come.
 const BOOT_MAX: Duration = Duration::from_secs(30);
@@ -49,7 +53,7 @@ impl Program {
     }
 }
 
-/// Serves on `FOLDER SLOTS STOP_MS`: says where it listens in its first line, and ends when standard input does, so
+/// Serves on `FOLDER SLOTS STOP_MS CONFIG`: says where it listens in its first line, and ends when standard input does, so
 /// that it never outlives a test.
 pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Result<()> {
     let data_dir = PathBuf::from(arguments.next().context("the folder")?);
@@ -58,17 +62,27 @@ pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Result<()> {
         text.to_string_lossy().parse().with_context(|| format!("the {name}"))
     };
     let (slots, stop_ms) = (number("number of slots")?, number("time of a stop")?);
+    let config = Some(PathBuf::from(arguments.next().context("the configuration")?));
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let stop_within = Duration::from_millis(stop_ms.into());
-        let options = Options { data_dir, listen: ([127, 0, 0, 1], 0).into(), executions_max: slots, stop_within };
+        // Taken before anything listens: a test tells it to read the configuration again.
+        let mut again = signal(SignalKind::hangup())?;
+        let listen = ([127, 0, 0, 1], 0).into();
+        let options = Options { data_dir, listen, executions_max: slots, stop_within, config };
         let running = Daemon::start(options).await?;
         let mut out = std::io::stdout();
         writeln!(out, "http://{}", running.addr())?;
         out.flush()?;
-        tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
+        let mut end = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
+        loop {
+            tokio::select! {
+                ended = &mut end => break drop(ended??),
+                _ = again.recv() => running.reload_and_log().await,
+            }
+        }
         running.stop().await
     })
 }
@@ -110,6 +124,7 @@ impl Host {
 
     fn down(program: Program, setup: Setup) -> Result<Host> {
         let (folder, api) = (program.folder()?, Api::new(String::new())?);
+        std::fs::write(folder.path().join(CONFIG), "")?;
         Ok(Host { program, folder, setup, child: None, api })
     }
 
@@ -130,6 +145,29 @@ impl Host {
     /// What the daemon has logged.
     pub fn said(&self) -> Result<String> {
         std::fs::read_to_string(self.log()).context("the daemon's log")
+    }
+
+    /// The operator's configuration, beside the data folder.
+    pub fn config(&self) -> PathBuf {
+        self.folder.path().join(CONFIG)
+    }
+
+    /// Writes the operator's configuration, and has a daemon that runs read it; back once it has said what came of it.
+    pub async fn configure(&self, text: &str) -> Result<()> {
+        std::fs::write(self.config(), text)?;
+        let Some(child) = &self.child else { return Ok(()) };
+        let pid = child.id().context("a daemon that runs")?.to_string();
+        let said = |log: &str| log.matches("configuration read again").count() + log.matches("cannot be used").count();
+        let before = said(&self.said()?);
+        let status = Command::new("kill").args(["-HUP", &pid]).status().await.context("kill")?;
+        ensure!(status.success(), "no signal reaches {pid}");
+        let reading = async {
+            while said(&self.said()?) == before {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            Ok(())
+        };
+        timeout(BOOT_MAX, reading).await.context("the daemon does not read its configuration")?
     }
 
     /// The boot listens here: for a test that read that by itself.
@@ -161,6 +199,7 @@ impl Host {
             .arg(self.data())
             .arg(self.setup.slots.to_string())
             .arg(self.setup.stop_within.as_millis().to_string())
+            .arg(self.config())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)

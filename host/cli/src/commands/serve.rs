@@ -27,7 +27,10 @@ pub(crate) async fn run(args: Serve, out: Out) -> Result<(), Failed> {
     let mut stop = Stop::new()?;
     // Taken once is taken for good: a file that may not grow is then an error of its write, not the process's end.
     drop(signal(SignalKind::from_raw(SIGXFSZ))?);
-    let options = Options { data_dir: args.data.clone(), listen: args.listen, ..Options::default() };
+    // Taken before anything runs: without it the signal would end the process.
+    let mut again = signal(SignalKind::hangup())?;
+    let options =
+        Options { data_dir: args.data.clone(), listen: args.listen, config: args.config, ..Options::default() };
     let running = Daemon::start(options).await.map_err(|why| {
         let taken = |io: &std::io::Error| io.kind() == std::io::ErrorKind::AddrInUse;
         let hint = match why.root_cause().downcast_ref() {
@@ -48,7 +51,12 @@ pub(crate) async fn run(args: Serve, out: Out) -> Result<(), Failed> {
         let attempts = if *unfinished == 1 { "attempt" } else { "attempts" };
         format!("listening on {url}   data {data}   session {session}   {unfinished} unfinished {attempts} found   open after {open_ms} ms\n")
     });
-    let signal = stop.asked().await;
+    let signal = loop {
+        tokio::select! {
+            signal = stop.asked() => break signal,
+            _ = again.recv() => running.reload_and_log().await,
+        }
+    };
     tracing::info!(signal, "stopping; the same again stops at once");
     tokio::select! {
         stopped = running.stop() => stopped.map_err(Failed::from)?,

@@ -6,6 +6,7 @@ use crate::api::{
 };
 use crate::app::{App, Shared};
 use crate::base64;
+use crate::effects::not_admitted;
 use crate::extract::{Body, MachinePath, Params};
 use crate::limits::{COMPONENT_BYTES_MAX, DEPLOY_BODY_BYTES_MAX, HELD_BACK_MAX, MANIFEST_BYTES_MAX, PAGE_MAX};
 use crate::problem::{Problem, Reason};
@@ -65,7 +66,19 @@ pub(crate) async fn deploy(
     if let Some(refused) = mismatched(manifest, added.is_some()) {
         return Err(refused);
     }
+    findings.extend(unsendable(&app, manifest).await);
     activate(&app, manifest, added, findings).await
+}
+
+/// Targets that the operator's configuration could never admit. Off the runtime's threads: secrets are files.
+async fn unsendable(app: &App, manifest: &Manifest) -> Vec<Finding> {
+    if manifest.machine.targets.is_empty() {
+        return Vec::new();
+    }
+    let (configuration, manifest) = (app.carrier.configuration(), manifest.clone());
+    let looking = move || not_admitted(&manifest.source, &manifest.machine, &configuration);
+    let found = tokio::task::spawn_blocking(looking).await.unwrap_or_default();
+    found.iter().map(finding_of_manifest).collect()
 }
 
 fn decode(text: &str) -> Result<Vec<u8>, Problem> {

@@ -1,5 +1,6 @@
 //! The HTTP API over a real daemon on a real folder: one without steps, and one with.
 
+mod configuration;
 mod contract;
 mod entities;
 mod events;

@@ -107,9 +107,20 @@ impl Site {
             listen: "127.0.0.1:0".parse()?,
             executions_max: 4,
             stop_within: Duration::from_secs(4),
+            config: Some(self.config()).filter(|file| file.is_file()),
         };
         self.running = Some(Daemon::start_on(&engines()?, options).await?);
         Ok(())
+    }
+
+    /// Where a test writes the operator's configuration.
+    pub(crate) fn config(&self) -> std::path::PathBuf {
+        self.folder.path().join("interlock.toml")
+    }
+
+    /// The daemon itself.
+    pub(crate) fn running(&self) -> anyhow::Result<&Running> {
+        self.running.as_ref().context("a running daemon")
     }
 
     pub(crate) async fn stop(&mut self) -> anyhow::Result<()> {
