@@ -79,7 +79,10 @@ pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Result<()> {
         let mut end = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
         loop {
             tokio::select! {
-                ended = &mut end => break drop(ended??),
+                ended = &mut end => {
+                    ended??;
+                    break;
+                }
                 _ = again.recv() => running.reload_and_log().await,
             }
         }

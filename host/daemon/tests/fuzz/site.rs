@@ -164,6 +164,7 @@ impl Site {
             listen: "127.0.0.1:0".parse()?,
             executions_max: 2,
             stop_within: Duration::from_secs(1),
+            config: None,
         };
         let running = runtime.block_on(Daemon::start_on(&engines, options))?;
         let site = Self { addr: running.addr(), _folder: folder, _runtime: runtime, _running: running };
