@@ -7,12 +7,12 @@
 
 use crate::hand::{Asked, Held, Seen, Told};
 use crate::lab::{Fault, Lab};
-use crate::scenario::Request;
+use crate::scenario::{Deed, Request};
 use interlock_coordinator::SubmitError;
 use interlock_kernel::command::{Change, LeaseAsk, Outcome};
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::EntityId;
-use interlock_kernel::record::{self, Changed, Entry};
+use interlock_kernel::ids::{EntityId, LeaseName};
+use interlock_kernel::record::{self, Changed, Entry, LeaseWhat};
 use interlock_kernel::rejection::Rejection;
 use interlock_kernel::time::Span;
 use interlock_store::StoreError;
@@ -35,6 +35,8 @@ pub struct Story {
     lines: Vec<Line>,
     told: BTreeMap<EntityId, Reader>,
     names: BTreeMap<(char, String), usize>,
+    /// How far each lease is told.
+    leases: BTreeMap<LeaseName, u64>,
 }
 
 /// One line.
@@ -108,6 +110,12 @@ impl Story {
         self.line(at_ms, "client", &format!("{}: {request}{id}   {heard}", entity.key), more);
     }
 
+    /// What a client did with a lease, and what it heard.
+    pub fn leased(&mut self, at_ms: u64, deed: &Deed, heard: &Result<Outcome, SubmitError>) {
+        let (heard, more) = of_answer(heard);
+        self.line(at_ms, "client", &format!("{deed}   {heard}"), more);
+    }
+
     /// Something that befell the host, or that somebody planted.
     pub fn host(&mut self, at_ms: u64, what: &str) {
         self.line(at_ms, "host", what, Vec::new());
@@ -136,7 +144,26 @@ impl Story {
                 }
             }
         }
+        self.leases(lab)?;
         Ok(News { seen, recorded })
+    }
+
+    /// Leases that time has taken. What else becomes of them stands in what clients and entities did.
+    fn leases(&mut self, lab: &Lab) -> Result<(), StoreError> {
+        let at_ms = lab.passed_ms();
+        for one in lab.leases()? {
+            let told = self.leases.insert(one.name.clone(), one.lease.last).unwrap_or(0);
+            if told == one.lease.last {
+                continue;
+            }
+            let name = &one.name;
+            let view = lab.read(|host| async move { host.lease(name).await })?;
+            let entries = view.map(|view| view.entries).unwrap_or_default();
+            for over in entries.iter().rev().filter(|entry| entry.number > told && entry.what == LeaseWhat::Expired) {
+                self.line(at_ms, "host", &format!("the lease {name} of {} is over", over.owner), Vec::new());
+            }
+        }
+        Ok(())
     }
 
     /// Entries behind those that were told, oldest first: the rest of the incarnation that is told, then the
@@ -427,7 +454,9 @@ pub fn of_answer(answer: &Result<Outcome, SubmitError>) -> (String, Vec<String>)
         Ok(Outcome::Now { changed, .. }) => format!("accepted{}", again(!changed)),
         Ok(Outcome::Deployed { revision, new }) => format!("revision {revision}{}", again(!new)),
         Ok(Outcome::Written { version }) => format!("version {version}"),
-        Ok(Outcome::Leased { new, ttl_ms, .. }) => format!("held for {}{}", Span(*ttl_ms), again(!new)),
+        Ok(Outcome::Leased { claim, new, ttl_ms, .. }) => {
+            format!("held for {}, token {}{}", Span(*ttl_ms), claim.token, again(!new))
+        }
         Ok(Outcome::InLine { before }) => format!("in line, {before} before it"),
         Ok(Outcome::Released) => "released".to_owned(),
         Ok(Outcome::Sending(sending)) => format!("effect {} on {}", sending.number, sending.effect.target),

@@ -26,6 +26,8 @@ pub enum Choice {
     AnswerLost(usize, usize),
     /// The write of a held call is lost, and nobody can say so.
     WriteLost(usize, usize),
+    /// The host stalls before a held call until a lease of its execution is over.
+    LeaseLost(usize, usize),
 }
 
 impl Choice {
@@ -65,6 +67,7 @@ impl fmt::Display for Choice {
             Self::Unavailable(entity, nth) => held(f, 'u', entity, nth),
             Self::AnswerLost(entity, nth) => held(f, 'k', entity, nth),
             Self::WriteLost(entity, nth) => held(f, 'l', entity, nth),
+            Self::LeaseLost(entity, nth) => held(f, 's', entity, nth),
         }
     }
 }
@@ -73,7 +76,7 @@ impl FromStr for Choice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("expected one of g1, a1, t, d1, x, y, z1, u1, k1, l1 and the like, got {text:?}");
+        let bad = || format!("expected one of g1, a1, t, d1, x, y, z1, u1, k1, l1, s1 and the like, got {text:?}");
         let mut letters = text.chars();
         let letter = letters.next().ok_or_else(bad)?;
         let rest = letters.as_str();
@@ -91,6 +94,7 @@ impl FromStr for Choice {
             'u' => held().map(|(entity, nth)| Self::Unavailable(entity, nth))?,
             'k' => held().map(|(entity, nth)| Self::AnswerLost(entity, nth))?,
             'l' => held().map(|(entity, nth)| Self::WriteLost(entity, nth))?,
+            's' => held().map(|(entity, nth)| Self::LeaseLost(entity, nth))?,
             'z' => held().map(|(entity, nth)| Self::CrashBehind(entity, nth))?,
             't' if rest.is_empty() => Self::Tick,
             'x' if rest.is_empty() => Self::Crash,
@@ -139,8 +143,9 @@ mod tests {
             Choice::AnswerLost(0, 1),
             Choice::WriteLost(2, 0),
             Choice::CrashBehind(0, 0),
+            Choice::LeaseLost(1, 0),
         ]);
-        assert_eq!(path.to_string(), "a1-g2-g1.3-t-d12-x-y-u1-k1.2-l3-z1");
+        assert_eq!(path.to_string(), "a1-g2-g1.3-t-d12-x-y-u1-k1.2-l3-z1-s2");
         assert_eq!(path.to_string().parse(), Ok(path));
         for bad in ["q", "a0", "a", "g1.0", "t1", "x2", "a1-zz"] {
             assert!(bad.parse::<Path>().is_err(), "{bad}");

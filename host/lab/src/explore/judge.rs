@@ -4,7 +4,7 @@ use super::world::World;
 use super::{Broken, Plan};
 use crate::lab::LabError;
 use crate::scenario::{Promise, Request};
-use interlock_coordinator::{EntityView, PAGE_MAX};
+use interlock_coordinator::{EntityView, LeaseView, PAGE_MAX};
 use interlock_kernel::Version;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::machine::StateKind;
@@ -44,6 +44,7 @@ pub(super) fn moment(
     plan: &Plan<'_>,
     before: &[Option<Before>],
     views: &[Option<EntityView>],
+    leases: &[LeaseView],
 ) -> Option<Broken> {
     if let Some(hung) = world.lab.hung().first() {
         let got = "a step that computed on for 10 s of real time".to_owned();
@@ -66,7 +67,7 @@ pub(super) fn moment(
             }
         }
     }
-    promised(&plan.scenario.always, views)
+    promised(&plan.scenario.always, views, leases)
 }
 
 /// What has to hold once nothing more happens.
@@ -74,6 +75,7 @@ pub(super) fn end(
     world: &World<'_>,
     plan: &Plan<'_>,
     views: &[Option<EntityView>],
+    leases: &[LeaseView],
 ) -> Result<Option<Broken>, LabError> {
     for view in views.iter().flatten() {
         if let Some(broken) = rests(plan, view) {
@@ -84,7 +86,7 @@ pub(super) fn end(
             return Ok(Some(broken));
         }
     }
-    Ok(promised(&plan.scenario.eventually, views))
+    Ok(promised(&plan.scenario.eventually, views, leases))
 }
 
 /// Nobody is left behind: parked, or locked with nothing to come.
@@ -131,8 +133,9 @@ fn folds(view: &EntityView, entries: &[Entry]) -> Option<Broken> {
 
 /// An event is taken at most once, and one that was acknowledged is.
 fn once(world: &World<'_>, plan: &Plan<'_>, view: &EntityView, entries: &[Entry]) -> Option<Broken> {
-    for (ask, answer) in plan.asks.iter().zip(&world.arrived) {
-        let (Request::Send { id, event, .. }, Some(answer)) = (&ask.request, answer) else { continue };
+    for (act, answer) in plan.acts.iter().zip(&world.arrived) {
+        let (Some(ask), Some(answer)) = (act.ask(), answer) else { continue };
+        let Request::Send { id, event, .. } = &ask.request else { continue };
         if ask.entity != view.id || entries.len() >= PAGE_MAX {
             continue;
         }
@@ -147,10 +150,10 @@ fn once(world: &World<'_>, plan: &Plan<'_>, view: &EntityView, entries: &[Entry]
     None
 }
 
-fn promised(promises: &[Promise], views: &[Option<EntityView>]) -> Option<Broken> {
+fn promised(promises: &[Promise], views: &[Option<EntityView>], leases: &[LeaseView]) -> Option<Broken> {
     for promise in promises {
         for view in views.iter().flatten() {
-            if let Err(why) = promise.judge(view) {
+            if let Err(why) = promise.judge(view, leases) {
                 return broken(&promise.name, &view.id, why.expected, why.got);
             }
         }

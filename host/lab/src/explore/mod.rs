@@ -17,7 +17,7 @@ mod search;
 mod world;
 
 use crate::lab::LabError;
-use crate::scenario::{Act, Ask, Parked, Request, Scenario, Stage};
+use crate::scenario::{Act, Ask, Deed, Parked, Request, Scenario, Stage};
 use crate::story::Story;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::timer::Due;
@@ -80,6 +80,8 @@ pub struct Counts {
     pub crash_points: usize,
     /// Writes that were lost, or whose answer was.
     pub lost: usize,
+    /// Leases that were over before their step was.
+    pub leases_lost: usize,
     /// Events delivered twice.
     pub doubled: usize,
     /// Steps that were slower than their deadline.
@@ -179,9 +181,11 @@ struct Plan<'s> {
     /// Every entity of the scenario.
     entities: Vec<EntityId>,
     /// What clients do.
-    asks: Vec<&'s Ask>,
-    /// The entity of each, by its place.
-    of_ask: Vec<usize>,
+    acts: Vec<Does<'s>>,
+    /// The entity of each, by its place; a lease is of none.
+    of_act: Vec<usize>,
+    /// Whether the machine can have leases, or a client does something with one.
+    leased: bool,
     /// Whether being parked is a good end.
     may_park: bool,
     all_orders: bool,
@@ -198,14 +202,18 @@ impl<'s> Plan<'s> {
         }
         let waits = |due: &Due| matches!(due, Due::After(_));
         let dated = stage.manifest.machine.states.values().flat_map(|state| &state.after).any(|set| !waits(&set.due));
-        let asks: Vec<&Ask> = scenario.when.iter().filter_map(|when| asked(&when.act)).collect();
+        let acts: Vec<Does<'_>> = scenario.when.iter().filter_map(|when| Does::of(&when.act)).collect();
         let mut entities: Vec<EntityId> = scenario.given.iter().map(|given| given.entity.clone()).collect();
-        for ask in &asks {
+        for ask in acts.iter().filter_map(Does::ask) {
             if !entities.contains(&ask.entity) {
                 entities.push(ask.entity.clone());
             }
         }
-        let place = |ask: &&Ask| entities.iter().position(|entity| *entity == ask.entity).unwrap_or(usize::MAX);
+        let place = |act: &Does<'_>| {
+            let ask = act.ask().and_then(|ask| entities.iter().position(|entity| *entity == ask.entity));
+            ask.unwrap_or(usize::MAX)
+        };
+        let leased = !stage.manifest.machine.leases.granted.is_empty();
         let parks = |parked: &Option<Parked>| matches!(parked, Some(Parked::Yes | Parked::Because(_)));
         let named = scenario.explore;
         let number = |own: Option<usize>, named: Option<u64>, otherwise| {
@@ -214,9 +222,11 @@ impl<'s> Plan<'s> {
         Self {
             scenario,
             stage,
-            of_ask: asks.iter().map(place).collect(),
-            asks,
-            all_orders: options.all_orders,
+            of_act: acts.iter().map(place).collect(),
+            acts,
+            // What different entities do is about the same leases.
+            all_orders: options.all_orders || leased,
+            leased,
             dated,
             may_park: scenario.then.iter().any(|then| parks(&then.parked)),
             bounds: Bounds {
@@ -233,14 +243,31 @@ impl<'s> Plan<'s> {
     }
 }
 
-fn asked(act: &Act) -> Option<&Ask> {
-    match act {
-        Act::Ask(ask) => Some(ask),
-        Act::Advance(_) | Act::Crash | Act::Down(_) | Act::Wall(_) | Act::Fault(_) | Act::Expect(_) => None,
-    }
+/// What a client does.
+#[derive(Clone, Copy)]
+enum Does<'s> {
+    Ask(&'s Ask),
+    Lease(&'s Deed),
 }
 
-/// Whether what is asked for has an id by which a second delivery is known.
-fn is_event(ask: &Ask) -> bool {
-    matches!(ask.request, Request::Send { .. })
+impl<'s> Does<'s> {
+    fn of(act: &'s Act) -> Option<Self> {
+        match act {
+            Act::Ask(ask) => Some(Self::Ask(ask)),
+            Act::Lease(deed) => Some(Self::Lease(deed)),
+            Act::Advance(_) | Act::Crash | Act::Down(_) | Act::Wall(_) | Act::Fault(_) | Act::Expect(_) => None,
+        }
+    }
+
+    fn ask(&self) -> Option<&'s Ask> {
+        match self {
+            Self::Ask(ask) => Some(ask),
+            Self::Lease(_) => None,
+        }
+    }
+
+    /// Whether it has an id by which a second delivery is known.
+    fn is_event(&self) -> bool {
+        self.ask().is_some_and(|ask| matches!(ask.request, Request::Send { .. }))
+    }
 }

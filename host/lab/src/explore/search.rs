@@ -72,7 +72,7 @@ impl Search<'_> {
             };
             frame.next = frame.next.saturating_add(1);
             let asleep = frame.sleep.iter().chain(&frame.done);
-            let sleeps = |other: &Choice| !self.plan.all_orders && other.commutes(choice, &self.plan.of_ask);
+            let sleeps = |other: &Choice| !self.plan.all_orders && other.commutes(choice, &self.plan.of_act);
             let sleep = asleep.copied().filter(sleeps).collect();
             frame.done.push(choice);
             if at != path {
@@ -107,6 +107,7 @@ impl Search<'_> {
         let counter = match choice {
             Choice::Crash | Choice::CrashBehind(..) | Choice::Down => &mut counts.crash_points,
             Choice::Unavailable(..) | Choice::AnswerLost(..) | Choice::WriteLost(..) => &mut counts.lost,
+            Choice::LeaseLost(..) => &mut counts.leases_lost,
             Choice::Again(_) => &mut counts.doubled,
             Choice::Tick if cost > 0 => &mut counts.slow,
             Choice::Go(..) | Choice::Act(_) | Choice::Tick => return,
@@ -123,12 +124,12 @@ impl Search<'_> {
         sleep: BTreeSet<Choice>,
         before: &[Option<Before>],
     ) -> Result<Entered, LabError> {
-        let views = world.views()?;
-        if let Some(broken) = judge::moment(world, self.plan, before, &views) {
+        let (views, leases) = (world.views()?, world.leases()?);
+        if let Some(broken) = judge::moment(world, self.plan, before, &views, &leases) {
             return Ok(Entered::Broken(broken));
         }
         let coming = world.lab.coming()?;
-        let key = world.key(&views, &coming)?;
+        let key = world.key(&views, &leases, &coming)?;
         let visits = self.visited.entry(key).or_default();
         if visits.iter().any(|(then, slept)| *then <= used && slept.is_subset(&sleep)) {
             self.counts.equal = self.counts.equal.saturating_add(1);
@@ -138,12 +139,12 @@ impl Search<'_> {
         visits.push((used, sleep.clone()));
         self.counts.states = self.visited.len();
         self.counts.deepest = self.counts.deepest.max(path.len());
-        let mut choices = world.enabled(&coming, used < self.budget);
+        let mut choices = world.enabled(&leases, &coming, used < self.budget);
         if !choices.iter().any(|choice| !World::is_fault(*choice, &coming)) {
             if is_new {
                 self.counts.ends = self.counts.ends.saturating_add(1);
             }
-            if let Some(broken) = judge::end(world, self.plan, &views)? {
+            if let Some(broken) = judge::end(world, self.plan, &views, &leases)? {
                 return Ok(Entered::Broken(broken));
             }
         }
@@ -208,8 +209,8 @@ fn play_once(plan: &Plan<'_>, recall: &Recall, path: &Path, story: Option<Story>
     let mut before = vec![None; plan.entities.len()];
     let mut script = path.0.iter().copied();
     let broken = loop {
-        let views = world.views()?;
-        let broken = judge::moment(&world, plan, &before, &views);
+        let (views, leases) = (world.views()?, world.leases()?);
+        let broken = judge::moment(&world, plan, &before, &views, &leases);
         if broken.is_some() {
             break broken;
         }
@@ -218,13 +219,13 @@ fn play_once(plan: &Plan<'_>, recall: &Recall, path: &Path, story: Option<Story>
         let choice = match script.next() {
             Some(choice) => choice,
             // What happens if nothing goes wrong and nobody hurries.
-            None => match world.enabled(&coming, false).into_iter().next() {
+            None => match world.enabled(&leases, &coming, false).into_iter().next() {
                 Some(choice) if taken.len() < plan.bounds.depth => choice,
                 Some(_) => break None,
-                None => break judge::end(&world, plan, &views)?,
+                None => break judge::end(&world, plan, &views, &leases)?,
             },
         };
-        if world.enabled(&coming, true).contains(&choice) && world.take(choice)? {
+        if world.enabled(&leases, &coming, true).contains(&choice) && world.take(choice)? {
             taken.push(choice);
             faults = faults.saturating_add(u32::from(World::is_fault(choice, &coming)));
         } else {

@@ -2,18 +2,18 @@
 
 use super::choice::Choice;
 use super::recall::Recall;
-use super::{Plan, is_event};
+use super::{Does, Plan};
 use crate::hand::{Asked, Held, Seen, Told};
 use crate::lab::{Fault, Lab, LabError};
-use crate::scenario::{Request, Stage};
+use crate::scenario::{Ask, Clients, Request, Stage};
 use crate::story::{Story, of_call, of_fault, of_seen};
-use interlock_coordinator::{Awaited, Coming, EntityView, SubmitError};
+use interlock_coordinator::{Awaited, Coming, EntityView, LeaseView, SubmitError};
 use interlock_kernel::command::{Change, LeaseAsk, Outcome};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::Principal;
-use interlock_kernel::record::AnswerKind;
-use interlock_kernel::time::Span;
-use interlock_kernel::view::Start;
+use interlock_kernel::record::{AnswerKind, Owner, Terms};
+use interlock_kernel::time::{Span, StoreTime};
+use interlock_kernel::view::{LeaseClaim, Start};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ pub(super) struct World<'p> {
     pub(super) lab: Lab,
     /// Clients' acts that have arrived, and the last answer to each.
     pub(super) arrived: Vec<Option<Result<Outcome, SubmitError>>>,
+    clients: Clients,
     /// What each attempt that is not over has seen so far, as one digest.
     locals: BTreeMap<usize, Digest>,
     /// What happened, if somebody wants to be told.
@@ -47,18 +48,23 @@ impl<'p> World<'p> {
     /// A new host with everything given.
     pub(super) fn new(plan: &'p Plan<'p>, recall: &Recall, story: Option<Story>) -> Result<Self, LabError> {
         let stage = Stage { executor: Arc::new(recall.clone()), ..plan.stage.clone() };
-        let arrived = vec![None; plan.asks.len()];
-        let mut world = Self { plan, lab: stage.lab()?, arrived, locals: BTreeMap::new(), story };
+        let arrived = vec![None; plan.acts.len()];
+        let mut world =
+            Self { plan, lab: stage.lab()?, arrived, clients: Clients::default(), locals: BTreeMap::new(), story };
         for given in &plan.scenario.given {
             let made = world.lab.submit(Principal::local(), given.verb());
             made.map_err(|why| LabError::Boot(format!("{} was not made: {why}", given.entity)))?;
+        }
+        for (_, deed) in &plan.scenario.held {
+            let made = world.clients.act(&mut world.lab, deed);
+            made.map_err(|why| LabError::Boot(format!("{} was not given: {why}", deed.lease)))?;
         }
         world.look()?;
         Ok(world)
     }
 
     /// Everything that can happen now, the most ordinary first; faults only if `faults` are left.
-    pub(super) fn enabled(&self, coming: &[Coming], faults: bool) -> Vec<Choice> {
+    pub(super) fn enabled(&self, leases: &[LeaseView], coming: &[Coming], faults: bool) -> Vec<Choice> {
         let held = self.held();
         let mut choices: Vec<_> = held.iter().map(|(entity, nth, _)| Choice::Go(*entity, *nth)).collect();
         // Three of a client's acts may overtake one another: as many as are under way at a time.
@@ -75,8 +81,8 @@ impl<'p> World<'p> {
         if !held.is_empty() || !coming.is_empty() {
             choices.push(Choice::Crash);
         }
-        let asks = self.arrived.iter().zip(&self.plan.asks).enumerate();
-        let again = asks.filter(|(_, (answer, ask))| answer.is_some() && is_event(ask));
+        let acts = self.arrived.iter().zip(&self.plan.acts).enumerate();
+        let again = acts.filter(|(_, (answer, act))| answer.is_some() && act.is_event());
         choices.extend(again.map(|(act, _)| Choice::Again(act)));
         for (entity, nth, held) in &held {
             if held.asked.is_write() {
@@ -84,6 +90,9 @@ impl<'p> World<'p> {
                 choices.push(Choice::Unavailable(*entity, *nth));
                 choices.push(Choice::AnswerLost(*entity, *nth));
                 choices.push(Choice::WriteLost(*entity, *nth));
+            }
+            if has_lease(held, leases) {
+                choices.push(Choice::LeaseLost(*entity, *nth));
             }
         }
         if slow {
@@ -100,7 +109,9 @@ impl<'p> World<'p> {
         match choice {
             Choice::Go(..) | Choice::Act(_) => false,
             // A step that is slower than its own deadline.
-            Choice::Tick => matches!(coming.first(), Some(Coming { what: Awaited::AttemptDeadline(_), .. })),
+            Choice::Tick => coming
+                .first()
+                .is_some_and(|next| matches!(next.what, Awaited::AttemptDeadline(_) | Awaited::AttemptLapse(_))),
             _ => true,
         }
     }
@@ -130,6 +141,7 @@ impl<'p> World<'p> {
             Choice::Unavailable(entity, nth) => self.fault(entity, nth, Fault::Unavailable),
             Choice::AnswerLost(entity, nth) => self.fault(entity, nth, Fault::Unknown { kept: true }),
             Choice::WriteLost(entity, nth) => self.fault(entity, nth, Fault::Unknown { kept: false }),
+            Choice::LeaseLost(entity, nth) => self.fault(entity, nth, Fault::LeaseLost),
             Choice::CrashBehind(entity, nth) => self.fault(entity, nth, Fault::CrashBehind),
             Choice::Act(act) if self.arrived.get(act).is_some_and(Option::is_none) => self.arrive(act),
             Choice::Again(act) if self.arrived.get(act).is_some_and(Option::is_some) => {
@@ -173,7 +185,28 @@ impl<'p> World<'p> {
     }
 
     fn arrive(&mut self, act: usize) -> Result<bool, LabError> {
-        let Some(ask) = self.plan.asks.get(act) else { return Ok(false) };
+        match self.plan.acts.get(act) {
+            None => return Ok(false),
+            Some(Does::Ask(ask)) => self.ask(act, ask)?,
+            Some(Does::Lease(deed)) => {
+                let at_ms = self.lab.passed_ms();
+                let answer = self.clients.act(&mut self.lab, deed);
+                if let Some(story) = &mut self.story {
+                    story.leased(at_ms, deed, &answer);
+                }
+                self.heard(act, answer);
+            }
+        }
+        Ok(true)
+    }
+
+    fn heard(&mut self, act: usize, answer: Result<Outcome, SubmitError>) {
+        if let Some(slot) = self.arrived.get_mut(act) {
+            *slot = Some(answer);
+        }
+    }
+
+    fn ask(&mut self, act: usize, ask: &Ask) -> Result<(), LabError> {
         let (request, entity) = (&ask.request, &ask.entity);
         let generation = match request {
             Request::Apply { .. } => {
@@ -187,10 +220,8 @@ impl<'p> World<'p> {
         if let Some(story) = &mut self.story {
             story.asked(at_ms, entity, request, &answer);
         }
-        if let Some(slot) = self.arrived.get_mut(act) {
-            *slot = Some(answer);
-        }
-        Ok(true)
+        self.heard(act, answer);
+        Ok(())
     }
 
     fn down(&mut self) -> Result<bool, LabError> {
@@ -250,9 +281,19 @@ impl<'p> World<'p> {
         Ok(views?)
     }
 
+    /// The leases as they stand; none are read where there can be none.
+    pub(super) fn leases(&self) -> Result<Vec<LeaseView>, LabError> {
+        if self.plan.leased { Ok(self.lab.leases()?) } else { Ok(Vec::new()) }
+    }
+
     /// Names what can follow from here: two worlds with the same key have the same futures. Numbers that
     /// only grow (versions, tokens, executions) and moments are left out; what is left of each wait is in.
-    pub(super) fn key(&self, views: &[Option<EntityView>], coming: &[Coming]) -> Result<Digest, LabError> {
+    pub(super) fn key(
+        &self,
+        views: &[Option<EntityView>],
+        leases: &[LeaseView],
+        coming: &[Coming],
+    ) -> Result<Digest, LabError> {
         let mut text = String::new();
         let now = self.lab.wall_ms();
         if self.plan.dated {
@@ -264,8 +305,12 @@ impl<'p> World<'p> {
                 None => text.push_str("none;"),
             }
         }
-        for (ask, answer) in self.plan.asks.iter().zip(&self.arrived) {
+        for lease in leases {
+            held(&mut text, lease, views);
+        }
+        for (act, answer) in self.plan.acts.iter().zip(&self.arrived) {
             let _ = write!(text, "|{}", answer.is_some());
+            let Some(ask) = act.ask() else { continue };
             if let Request::Send { id, .. } = &ask.request {
                 let entity = &ask.entity;
                 let known = self.lab.read(|host| async move { host.answer(entity, id).await })?;
@@ -277,7 +322,7 @@ impl<'p> World<'p> {
         }
         for (entity, nth, held) in self.held() {
             let local = self.locals.get(&held.place).map(|digest| digest.0);
-            let _ = write!(text, "|{entity} {nth} {} {} {local:?}", held.nth, asked(&held.asked));
+            let _ = write!(text, "|{entity} {nth} {} {} {local:?}", held.nth, asked(&held.asked, leases));
         }
         Ok(Digest::of(&[text.as_bytes()]))
     }
@@ -316,6 +361,7 @@ fn stands(text: &mut String, view: &EntityView, wall_ms: i64) {
     if let Some(deadline) = head.deadline {
         let _ = write!(text, " deadline {}", deadline.0.saturating_sub(view.store_ms));
     }
+    let _ = write!(text, " leases {:?} {:?}", head.leases, head.awaits);
     let _ = write!(text, " park {:?}", head.park.as_ref().map(|park| &park.code));
     let _ = write!(text, " last {:?}", head.last.as_ref().map(|last| (last.succeeded, last.state.as_str())));
     for queued in &view.inbox {
@@ -329,6 +375,46 @@ fn stands(text: &mut String, view: &EntityView, wall_ms: i64) {
         let _ = write!(text, " {} {} {}", condition.kind, condition.status, condition.reason);
     }
     text.push(';');
+}
+
+/// A lease, without its token: that one is never the same, and what hangs on it is whether it is the last one.
+fn held(text: &mut String, view: &LeaseView, views: &[Option<EntityView>]) {
+    let left = |until: StoreTime| until.since(view.at);
+    let _ = write!(text, "|lease {}", view.name);
+    if let Some(holder) = view.lease.held(view.at) {
+        let _ = write!(text, " held {} {}", owner(&holder.owner, views), terms(holder.terms));
+        let _ = write!(text, " {} {}", left(holder.until), left(holder.hold_until));
+    }
+    if let Some(delay) = view.lease.delay.as_ref().filter(|delay| delay.until > view.at) {
+        let _ = write!(text, " delay {} {}", owner(&delay.owner, views), left(delay.until));
+    }
+    for waiter in &view.lease.line {
+        let patience = waiter.until.map(left);
+        let _ = write!(text, " waits {} {} {patience:?}", owner(&waiter.owner, views), terms(waiter.terms));
+    }
+}
+
+fn terms(Terms { ttl_ms, hold_ms, delay_ms }: Terms) -> String {
+    format!("{ttl_ms} {hold_ms} {delay_ms}")
+}
+
+/// An execution by its entity, and whether it is the one that has it now.
+fn owner(owner: &Owner, views: &[Option<EntityView>]) -> String {
+    match owner {
+        Owner::Grant(by) => format!("client {by}"),
+        Owner::Execution(execution) => {
+            let current = views.iter().flatten().any(|view| view.head.locked_by(&view.id).as_ref() == Some(execution));
+            format!("{} {current}", execution.entity)
+        }
+    }
+}
+
+/// Whether the execution that makes a call has a lease.
+fn has_lease(held: &Held, leases: &[LeaseView]) -> bool {
+    leases.iter().any(|view| {
+        let owner = view.lease.held(view.at).map(|holder| &holder.owner);
+        matches!(owner, Some(Owner::Execution(execution)) if execution.entity == held.entity)
+    })
 }
 
 fn began(start: &Start) -> String {
@@ -345,16 +431,20 @@ fn began(start: &Start) -> String {
     )
 }
 
-fn asked(asked: &Asked) -> String {
+fn asked(asked: &Asked, leases: &[LeaseView]) -> String {
+    let current = |claim: &LeaseClaim| {
+        let lease = leases.iter().find(|view| view.name == claim.lease);
+        lease.and_then(|view| view.lease.held(view.at)).is_some_and(|holder| holder.token == claim.token)
+    };
     match asked {
         Asked::Save(change) => format!("save {}", content(change)),
         Asked::Transition(to, change) => format!("to {to} {}", content(change)),
         Asked::Reload | Asked::LookAgain => "reload".to_owned(),
         Asked::StillHolds => "still-holds".to_owned(),
         Asked::Lease(LeaseAsk::Acquire(lease, ttl_ms)) => format!("acquire {lease} {ttl_ms:?}"),
-        Asked::Lease(LeaseAsk::Extend(held, ttl_ms)) => format!("extend {} {ttl_ms:?}", held.lease),
-        Asked::Lease(LeaseAsk::Release(held)) => format!("release {}", held.lease),
-        Asked::StillHoldsLease(held) => format!("still-holds {}", held.lease),
+        Asked::Lease(LeaseAsk::Extend(held, ttl_ms)) => format!("extend {} {ttl_ms:?} {}", held.lease, current(held)),
+        Asked::Lease(LeaseAsk::Release(held)) => format!("release {} {}", held.lease, current(held)),
+        Asked::StillHoldsLease(held) => format!("still-holds {} {}", held.lease, current(held)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::judge::{Broken, broken, locked, outcome, parked};
 use super::{Answer, AnswerKind, Request, Then};
-use interlock_coordinator::{EntityView, SubmitError};
+use interlock_coordinator::{EntityView, LeaseView, SubmitError};
 use interlock_kernel::command::Outcome;
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::EventId;
@@ -124,6 +124,7 @@ pub(super) fn all(
     view: Option<&EntityView>,
     history: &[String],
     answers: &BTreeMap<EventId, Heard>,
+    leases: &[LeaseView],
 ) -> Vec<(String, Broken)> {
     let mut missed = Missed { key: then.entity.key.to_string(), all: Vec::new() };
     match (view, then.exists) {
@@ -145,6 +146,10 @@ pub(super) fn all(
     }
     if view.is_some() {
         missed.add("history", in_order(&then.history, history));
+    }
+    for (name, holding) in &then.leases {
+        let found = holding.judge(leases.iter().find(|view| view.name == *name));
+        missed.all.extend(found.into_iter().map(|(what, broken)| (format!("{what} of the lease {name}"), broken)));
     }
     missed.all
 }
@@ -226,7 +231,7 @@ fn leaves_of<'v>(value: &'v Json, way: &mut Vec<Segment>, leaves: &mut Vec<(Vec<
 }
 
 /// Each text is part of a line, in this order, others between them.
-fn in_order(wanted: &[String], lines: &[String]) -> Result<(), Broken> {
+pub(super) fn in_order(wanted: &[String], lines: &[String]) -> Result<(), Broken> {
     let mut rest = lines.iter();
     for (nth, text) in wanted.iter().enumerate() {
         if !rest.any(|line| line.contains(text.as_str())) {

@@ -23,6 +23,9 @@ pub(super) fn stands(view: &EntityView, coming: &[Coming], hung: &[String]) -> S
         .filter(|one| one.entity.as_ref() == Some(&view.id))
         .map(|one| of_coming_to(one, view, state))
         .collect();
+    if let Some(lease) = &head.awaits {
+        waits.push(format!("the lease {lease}"));
+    }
     let events: Vec<&str> =
         state.on.keys().filter(|name| **name != *DESIRED_CHANGED).map(interlock_kernel::ids::Name::as_str).collect();
     if !events.is_empty() {

@@ -1,7 +1,7 @@
 //! Whether an entity is as a promise says.
 
-use super::{Ending, Parked, Promise, Test};
-use interlock_coordinator::EntityView;
+use super::{Ending, Parked, Promise, Test, lease};
+use interlock_coordinator::{EntityView, LeaseView};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::value::{Roots, Verdict};
 use std::fmt;
@@ -26,10 +26,18 @@ impl Promise {
     ///
     /// # Errors
     /// [`Broken`] if it does not.
-    pub fn judge(&self, view: &EntityView) -> Result<(), Broken> {
+    pub fn judge(&self, view: &EntityView, leases: &[LeaseView]) -> Result<(), Broken> {
         let concerned = self.entity.as_ref().is_none_or(|entity| view.id == *entity)
-            && self.when.as_ref().is_none_or(|when| when.judge(view).is_ok());
-        if concerned { self.hold.judge(view) } else { Ok(()) }
+            && self.when.as_ref().is_none_or(|when| when.judge(view, leases).is_ok());
+        if concerned { self.hold.judge(view, leases) } else { Ok(()) }
+    }
+}
+
+impl Promise {
+    /// Whether it hangs on who has leases.
+    #[must_use]
+    pub fn is_about_leases(&self) -> bool {
+        self.hold.holds.is_some() || self.when.as_ref().is_some_and(|when| when.holds.is_some())
     }
 }
 
@@ -38,7 +46,7 @@ impl Test {
     ///
     /// # Errors
     /// [`Broken`]: the first thing that is not.
-    pub fn judge(&self, view: &EntityView) -> Result<(), Broken> {
+    pub fn judge(&self, view: &EntityView, leases: &[LeaseView]) -> Result<(), Broken> {
         let head = &view.head;
         if !self.states.is_empty() && !self.states.contains(&head.state) {
             let states: Vec<&str> = self.states.iter().map(|state| state.as_str()).collect();
@@ -52,6 +60,9 @@ impl Test {
         }
         if let Some(wanted) = self.outcome {
             outcome(wanted, view)?;
+        }
+        if let Some(name) = &self.holds {
+            lease::holds(name, &view.id, leases)?;
         }
         let documents = &view.documents;
         let execution = head.locked_by(&view.id).map(|id| id.to_string());

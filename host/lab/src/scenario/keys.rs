@@ -16,6 +16,7 @@ macro_rules! keys {
 keys! {
     SCENARIO "" "a scenario" ["scenario" "given" "when" "then" "always" "eventually" "explore"]
     GIVEN "given" "a given entity" ["key" "desired" "labels"]
+    HELD "held" "a given lease" ["lease" "by" "ttl" "hold_max" "lock_delay"]
     SEND "send" "a `send`" [
         "send" "payload" "id" "expect_version" "expect_generation" "expect_visit" "expect_execution" "entity" "answer"
         "fault" "then"
@@ -25,6 +26,9 @@ keys! {
     KILL "kill" "a `kill`" ["kill" "entity" "answer" "fault" "then"]
     UNPARK "unpark" "an `unpark`" ["unpark" "entity" "answer" "fault" "then"]
     DELETE "delete" "a `delete`" ["delete" "entity" "answer" "fault" "then"]
+    ACQUIRE "acquire" "an `acquire`" ["acquire" "by" "ttl" "hold_max" "lock_delay" "wait" "answer" "then"]
+    EXTEND "extend" "an `extend`" ["extend" "by" "ttl" "answer" "then"]
+    RELEASE "release" "a `release`" ["release" "by" "answer" "then"]
     ADVANCE "advance" "an `advance`" ["advance" "then"]
     CRASH "crash" "a `crash`" ["crash" "then"]
     DOWN "down" "a `down`" ["down" "then"]
@@ -34,12 +38,13 @@ keys! {
     FAULT "fault" "a fault" ["step" "call" "attempt" "what" "times" "entity"]
     THEN "then" "what must be so" [
         "entity" "exists" "state" "version" "generation" "observed" "desired" "data" "outputs" "parked" "locked"
-        "attempts" "inbox" "outcome" "conditions" "answers" "history"
+        "attempts" "inbox" "outcome" "conditions" "answers" "history" "leases"
     ]
     PROMISE "promise" "a promise" [
-        "name" "entity" "when" "state" "parked" "locked" "outcome" "all" "any" "field" "op" "value"
+        "name" "entity" "when" "state" "parked" "locked" "outcome" "holds" "all" "any" "field" "op" "value"
     ]
-    TEST "test" "a test" ["state" "parked" "locked" "outcome" "all" "any" "field" "op" "value"]
+    TEST "test" "a test" ["state" "parked" "locked" "outcome" "holds" "all" "any" "field" "op" "value"]
+    HOLDING "holding" "what a lease must be like" ["holder" "in_line" "history"]
     EXPLORE "explore" "`explore`" ["depth" "faults" "states"]
 }
 
@@ -113,6 +118,9 @@ mod tests {
             ("what = \"fenced\"", "what = \"fence\""),
             ("op    = \"ge\"", "op = \">=\""),
             ("depth  = 12", "depth = 0"),
+            ("wait       = \"1m\"", "waits = \"1m\""),
+            ("disk = \"rival\"", "disk = { owner = \"rival\" }"),
+            ("call = \"extend 2\"", "call = \"extent 2\""),
             ("kill   = \"no longer wanted\"", "kill = \"x\"\nunpark = true"),
         ] {
             assert_eq!(forms.matches(find).count(), 1, "{find}");

@@ -9,18 +9,21 @@ mod coverage;
 mod idle;
 mod judge;
 mod keys;
+mod lease;
 mod play;
 mod read;
 
 pub use coverage::{By, Coverage, Point, Refused, Row, Way};
 pub use judge::Broken;
+pub(crate) use lease::Clients;
+pub use lease::{Deed, Does, Holding, Whose};
 pub use play::{End, Miss, Played, Stage, Weather, play, play_in};
 pub use read::read;
 
 use crate::{Asked, Fault};
 use interlock_kernel::command::{Create, LeaseAsk, OnExisting, Verb};
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::{EntityId, EventId, Name};
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, Name};
 use interlock_kernel::record::Expect;
 use interlock_kernel::rejection::Code;
 use interlock_kernel::value::Filter;
@@ -40,6 +43,8 @@ pub struct Scenario {
     pub file: String,
     /// Entities that are there before anything happens, at rest.
     pub given: Vec<Given>,
+    /// Leases that clients have before anything happens.
+    pub held: Vec<(usize, Deed)>,
     /// What happens, in order.
     pub when: Vec<When>,
     /// What must be so in the end.
@@ -89,6 +94,8 @@ pub struct When {
 pub enum Act {
     /// A client asks for something.
     Ask(Ask),
+    /// A client does something with a lease.
+    Lease(Deed),
     /// Time passes.
     Advance(Advance),
     /// The host is killed, and boots again at once.
@@ -384,6 +391,8 @@ pub struct Then {
     pub answers: BTreeMap<EventId, Answer>,
     /// Parts of lines of its history, in this order, others between them.
     pub history: Vec<String>,
+    /// Leases, by name.
+    pub leases: BTreeMap<LeaseName, Holding>,
 }
 
 /// Whether, or why, an entity is parked.
@@ -432,6 +441,8 @@ pub struct Test {
     pub locked: Option<bool>,
     /// How the last execution ended.
     pub outcome: Option<Ending>,
+    /// A lease that its execution has.
+    pub holds: Option<LeaseName>,
     /// What its documents say; an empty one is always so.
     pub filter: Filter,
 }

@@ -10,10 +10,13 @@ pub use weather::{End, Weather};
 
 use super::check::{self, Heard};
 use super::coverage::{Cover, Point};
-use super::{Act, Advance, AnswerKind, Ask, Call, CallKind, Planted, Promise, Request, Scenario, Then, idle};
+use super::{
+    Act, Advance, Answer, AnswerKind, Ask, Call, CallKind, Clients, Deed, Planted, Promise, Request, Scenario, Then,
+    idle,
+};
 use crate::story::{Story, of_fault};
 use crate::{Fault, Held, Lab, LabError, Turn};
-use interlock_coordinator::{EntityView, Executor};
+use interlock_coordinator::{EntityView, Executor, LeaseView};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::{EntityId, EventId, Principal};
 use interlock_kernel::time::Span;
@@ -129,6 +132,7 @@ pub fn play_in(scenario: &Scenario, stage: &Stage, weather: Weather) -> Result<P
         misses: Vec::new(),
         broken: BTreeSet::new(),
         heard: BTreeMap::new(),
+        clients: Clients::default(),
         cover: Cover::new(&stage.manifest.machine, scenario),
         calls: BTreeMap::new(),
     };
@@ -176,6 +180,7 @@ struct Player<'s> {
     /// Promises that were broken, by line, and whose.
     broken: BTreeSet<(usize, EntityId)>,
     heard: BTreeMap<EventId, Heard>,
+    clients: Clients,
     cover: Cover<'s>,
     /// The kinds of calls that attempts have made, by boot and place.
     calls: BTreeMap<(u32, usize), Vec<CallKind>>,
@@ -201,6 +206,15 @@ impl<'s> Player<'s> {
             }
             self.settle().map_err(at)?;
         }
+        for (line, deed) in &scenario.held {
+            let given = self.clients.act(&mut self.lab, deed);
+            if let Err(error) = &given {
+                let (word, more) = crate::story::of_error(error);
+                let what = format!("the lease {} is given", deed.lease);
+                self.miss(*line, &what, format!("held by {}", deed.by), format!("{word}: {}", more.join(", ")));
+            }
+            self.settle().map_err(|error| (*line, error))?;
+        }
         for when in &scenario.when {
             self.act(when.line, &when.act).map_err(|error| (when.line, error))?;
         }
@@ -221,6 +235,7 @@ impl<'s> Player<'s> {
         let at_ms = self.lab.passed_ms();
         match act {
             Act::Ask(ask) => return self.ask(line, ask),
+            Act::Lease(deed) => return self.lease(line, deed),
             Act::Expect(then) => return self.expect(then),
             Act::Fault(planted) => self.planted.push(Trap { line, planted, left: planted.times }),
             Act::Advance(Advance::By(ms)) => return self.advance(*ms),
@@ -263,8 +278,25 @@ impl<'s> Player<'s> {
         self.story.asked(at_ms, &ask.entity, &ask.request, &answer);
         self.cover.asked(ask, before.as_ref(), &answer);
         let heard = Heard::of(&answer, generation);
-        let what = format!("the answer to {}", check::name(&ask.request));
-        match &ask.answer {
+        self.compare(line, &check::name(&ask.request), ask.answer.as_ref(), &heard);
+        self.ask_again(line, ask, generation, &heard)?;
+        if let Request::Send { id, .. } = &ask.request {
+            self.heard.insert(id.clone(), heard);
+        }
+        self.settle()
+    }
+
+    fn lease(&mut self, line: usize, deed: &'s Deed) -> Result<(), LabError> {
+        let at_ms = self.lab.passed_ms();
+        let answer = self.clients.act(&mut self.lab, deed);
+        self.story.leased(at_ms, deed, &answer);
+        self.compare(line, &deed.to_string(), deed.answer.as_ref(), &Heard::of(&answer, 0));
+        self.settle()
+    }
+
+    fn compare(&mut self, line: usize, what: &str, expected: Option<&Answer>, heard: &Heard) {
+        let what = format!("the answer to {what}");
+        match expected {
             Some(expected) if !heard.is(expected) => {
                 self.miss(line, &what, expected.to_string(), heard.to_string());
             }
@@ -273,11 +305,6 @@ impl<'s> Player<'s> {
             }
             Some(_) | None => {}
         }
-        self.ask_again(line, ask, generation, &heard)?;
-        if let Request::Send { id, .. } = &ask.request {
-            self.heard.insert(id.clone(), heard);
-        }
-        self.settle()
     }
 
     fn expect(&mut self, then: &Then) -> Result<(), LabError> {
@@ -286,13 +313,23 @@ impl<'s> Player<'s> {
         for id in then.answers.keys() {
             answers.extend(self.answered(&then.entity, id)?.map(|heard| (id.clone(), heard)));
         }
+        let leases = self.leases(then)?;
         let history = self.cover.sentences(&then.entity);
         // The story goes on behind it if something is promised in the end.
         let at = crate::story::clock(self.lab.passed_ms());
-        for (what, broken) in check::all(&self.weather.expected(then), view.as_ref(), history, &answers) {
+        for (what, broken) in check::all(&self.weather.expected(then), view.as_ref(), history, &answers, &leases) {
             self.miss(then.line, &format!("{what}, at {at}"), broken.expected, broken.got);
         }
         Ok(())
+    }
+
+    /// The leases that a check is about, each with what became of it.
+    fn leases(&self, then: &Then) -> Result<Vec<LeaseView>, LabError> {
+        let mut found = Vec::new();
+        for name in then.leases.keys() {
+            found.extend(self.lab.read(|host| async move { host.lease(name).await })?);
+        }
+        Ok(found)
     }
 
     /// What an event was answered last: what is remembered of it, or what its sender heard.
@@ -351,10 +388,12 @@ impl<'s> Player<'s> {
     }
 
     fn promises(&mut self, promises: &[Promise], word: &str) -> Result<(), LabError> {
+        let about_leases = promises.iter().any(Promise::is_about_leases);
+        let leases = if about_leases { self.lab.leases()? } else { Vec::new() };
         for entity in self.entities.clone() {
             let Some(view) = self.view(&entity)? else { continue };
             for promise in promises {
-                if let Err(broken) = promise.judge(&view)
+                if let Err(broken) = promise.judge(&view, &leases)
                     && self.broken.insert((promise.line, entity.clone()))
                 {
                     let at = crate::story::clock(self.lab.passed_ms());

@@ -5,12 +5,13 @@
 //! the scenario's, and not something to find out by playing it.
 
 mod act;
+mod lease;
 mod then;
 
 use super::keys;
-use super::{Bounds, Given, Promise, Scenario, Test, When};
+use super::{Bounds, Deed, Given, Promise, Scenario, Test, When};
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::{EntityId, EntityKey, Name};
+use interlock_kernel::ids::{EntityId, EntityKey, GrantId, Name};
 use interlock_kernel::machine::{KILLED, Machine};
 use interlock_kernel::view::Schema;
 use interlock_manifest::reading::{Code, Kind, Log, Node, Schemas, Span, Spot, Table, filter, list, suggest};
@@ -45,7 +46,7 @@ fn scenario(file: &str, table: &Table<'_>, machine: &Machine, log: &mut Log<'_>)
     let name =
         table.need("scenario", "say what it shows, in a sentence: scenario = \"a resize comes back ready\"", log);
     let name = name.and_then(|node| sentence(&node, log));
-    let given = reader.given(table, log);
+    let (given, held) = reader.given(table, log);
     let items = |key: &str| table.get(key).map(|node| node.one_or_more()).unwrap_or_default();
     let acts = items("when");
     reader.names(&acts);
@@ -54,7 +55,7 @@ fn scenario(file: &str, table: &Table<'_>, machine: &Machine, log: &mut Log<'_>)
     let always = items("always").iter().filter_map(|item| reader.promise(item, log)).collect();
     let eventually = items("eventually").iter().filter_map(|item| reader.promise(item, log)).collect();
     let explore = table.get("explore").map(|node| bounds(&node, log)).unwrap_or_default();
-    Some(Scenario { name: name?, file: file.to_owned(), given, when, then, always, eventually, explore })
+    Some(Scenario { name: name?, file: file.to_owned(), given, held, when, then, always, eventually, explore })
 }
 
 fn sentence(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {
@@ -86,6 +87,8 @@ struct Reader<'m> {
     steps: BTreeSet<&'m str>,
     /// Every entity that the scenario speaks of, in the order of the file.
     entities: Vec<EntityId>,
+    /// Clients that have leases, by what they call themselves.
+    clients: BTreeSet<GrantId>,
     /// The ids of all events.
     ids: BTreeSet<String>,
     /// Which events have no id of their own, by number.
@@ -102,6 +105,7 @@ impl<'m> Reader<'m> {
             compiled: CompiledMachine::compile(machine).ok(),
             steps: machine.states.values().filter_map(|state| state.step.as_ref()).map(Name::as_str).collect(),
             entities: Vec::new(),
+            clients: BTreeSet::new(),
             ids: BTreeSet::new(),
             unnamed: BTreeSet::new(),
             sends: 0,
@@ -113,14 +117,22 @@ impl<'m> Reader<'m> {
     }
 
     /// The given entities; one with nothing special if the scenario says nothing of them.
-    fn given(&mut self, table: &Table<'_>, log: &mut Log<'_>) -> Vec<Given> {
+    fn given(&mut self, table: &Table<'_>, log: &mut Log<'_>) -> (Vec<Given>, Vec<(usize, Deed)>) {
         let Some(node) = table.get("given") else {
             let given = self.nothing_special(1);
             self.entities.extend(given.iter().map(|one| one.entity.clone()));
-            return given;
+            return (given, Vec::new());
         };
+        let items = node.one_or_more();
+        let (leases, items): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| item.part("lease").is_some());
+        let held: Vec<_> = leases.iter().filter_map(|item| self.held(item, log)).collect();
+        if items.is_empty() && !leases.is_empty() {
+            let given = self.nothing_special(1);
+            self.entities.extend(given.iter().map(|one| one.entity.clone()));
+            return (given, held);
+        }
         let mut found: Vec<Given> = Vec::new();
-        for item in node.one_or_more() {
+        for item in items {
             let Some(table) = item.table(&keys::GIVEN, log) else { continue };
             let written = table.get("key");
             let key = match &written {
@@ -139,7 +151,7 @@ impl<'m> Reader<'m> {
             self.entities.push(entity.clone());
             found.push(Given { entity, desired, labels, line: log.line(item.key.start) });
         }
-        found
+        (found, held)
     }
 
     fn nothing_special(&self, line: usize) -> Vec<Given> {
@@ -148,7 +160,7 @@ impl<'m> Reader<'m> {
         key.map(given).into_iter().collect()
     }
 
-    /// Takes note of entities that are made on the way, and of event ids.
+    /// Takes note of entities that are made on the way, of clients with leases, and of event ids.
     fn names(&mut self, acts: &[Node<'_>]) {
         for act in acts {
             if let Some(key) = act.part("create").and_then(|node| node.as_text()) {
@@ -156,6 +168,8 @@ impl<'m> Reader<'m> {
                 self.entities.extend(id.filter(|id| !self.entities.contains(id)));
             }
         }
+        let by = acts.iter().filter(|act| act.part("acquire").is_some());
+        self.clients.extend(by.filter_map(lease::named));
         let sends = acts.iter().filter(|act| act.part("send").is_some());
         for (before, act) in sends.enumerate() {
             let id = act.part("id").and_then(|node| node.as_text()).map(str::to_owned);
@@ -265,20 +279,21 @@ impl<'m> Reader<'m> {
     }
 
     fn test(&self, table: &Table<'_>, log: &mut Log<'_>) -> Option<Test> {
-        let said = ["state", "parked", "locked", "outcome", "all", "any", "field", "op", "value"];
+        let said = ["state", "parked", "locked", "outcome", "holds", "all", "any", "field", "op", "value"];
         if said.iter().all(|key| table.get(key).is_none()) {
             let message = format!("`{}` says nothing of an entity", table.path);
             let remedy = "say what must be so: state = \"ready\", or field = \"data.size\", op = \"le\", value = 64";
             log.add(NOTHING, &table.at, message, remedy).expected(list(&said));
             return None;
         }
-        let has_filter = said[4..].iter().any(|key| table.get(key).is_some());
+        let has_filter = said[5..].iter().any(|key| table.get(key).is_some());
         let filter = filter(table, &self.schemas, log);
         Some(Test {
             states: table.get("state").map(|node| self.states(&node, log)).unwrap_or_default(),
             parked: table.get("parked").and_then(|node| then::parked(&node, log)),
             locked: table.get("locked").and_then(|node| node.boolean(log)).map(|truth| truth.value),
             outcome: table.get("outcome").and_then(|node| then::outcome(&node, log)),
+            holds: table.get("holds").and_then(|node| self.lease(&node, log)),
             filter: if has_filter { filter? } else { filter.unwrap_or_default() },
         })
     }

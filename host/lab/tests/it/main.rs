@@ -6,6 +6,7 @@
 mod contract;
 mod explore;
 mod lab;
+mod leases;
 mod player;
 mod reader;
 mod weather;

@@ -15,13 +15,16 @@ use interlock_manifest::reading::{Code, DURATION_MS_MAX, Keys, Log, Node, Spot, 
 
 /// What happens, by the word that says so, in the order in which the words are looked for: `fault` stands
 /// beside others too, and `then` beside all.
-const VERBS: [(&str, &Keys); 12] = [
+const VERBS: [(&str, &Keys); 15] = [
     ("send", &keys::SEND),
     ("apply", &keys::APPLY),
     ("create", &keys::CREATE),
     ("kill", &keys::KILL),
     ("unpark", &keys::UNPARK),
     ("delete", &keys::DELETE),
+    ("acquire", &keys::ACQUIRE),
+    ("extend", &keys::EXTEND),
+    ("release", &keys::RELEASE),
     ("advance", &keys::ADVANCE),
     ("crash", &keys::CRASH),
     ("down", &keys::DOWN),
@@ -31,11 +34,12 @@ const VERBS: [(&str, &Keys); 12] = [
 ];
 
 /// What can be made to happen to a step's call.
-const FAULTS: [(&str, Fault); 7] = [
+const FAULTS: [(&str, Fault); 8] = [
     ("crash", Fault::Crash),
     ("crash-after", Fault::CrashBehind),
     ("conflict", Fault::Conflict),
     ("fenced", Fault::Fenced),
+    ("lease-lost", Fault::LeaseLost),
     ("unavailable", Fault::Unavailable),
     ("unknown-kept", Fault::Unknown { kept: true }),
     ("unknown-lost", Fault::Unknown { kept: false }),
@@ -89,6 +93,7 @@ impl Reader<'_> {
     fn act(&mut self, verb: &str, table: &Table<'_>, log: &mut Log<'_>) -> Option<Act> {
         let node = table.get(verb)?;
         Some(match verb {
+            "acquire" | "extend" | "release" => Act::Lease(self.deed(verb, &node, table, log)?),
             "advance" => Act::Advance(advance(&node, log)?),
             "crash" => {
                 only_true(&node, log)?;

@@ -11,7 +11,7 @@ use interlock_manifest::reading::{Code, Log, Node, Table, excerpt, fields, list,
 use std::collections::BTreeMap;
 
 /// Why an entity may be parked.
-const PARKED: [&str; 9] = [
+const PARKED: [&str; 10] = [
     "exhausted",
     "permanent",
     "deadline",
@@ -20,6 +20,7 @@ const PARKED: [&str; 9] = [
     "execution-limit",
     "failure-path",
     "stranded",
+    "needs",
     "inconsistent",
 ];
 
@@ -53,13 +54,14 @@ impl Reader<'_> {
             outcome: table.get("outcome").and_then(|node| outcome(&node, log)),
             conditions: table.get("conditions").map(|node| texts(&node, log)).unwrap_or_default(),
             answers: self.answers(&table, log),
+            leases: self.leases(&table, log),
             history: table.get("history").map(|node| lines(&node, log)).unwrap_or_default(),
             // Last, so that nothing else goes unread without it.
             entity: self.entity(&table, log)?,
         };
         if then.exists == Some(false)
             && let Some(other) =
-                table.written().into_iter().find(|key| !matches!(key.value, "entity" | "exists" | "answers"))
+                table.written().into_iter().find(|key| !matches!(key.value, "entity" | "exists" | "answers" | "leases"))
         {
             let message = format!("an entity that is not there has no `{}`", other.value);
             log.add(Code::BadValue, &other.at, message, "take one of the two out");
@@ -111,6 +113,6 @@ pub(super) fn outcome(node: &Node<'_>, log: &mut Log<'_>) -> Option<Ending> {
     node.choice(&choices, log).map(|ending| ending.value)
 }
 
-fn lines(node: &Node<'_>, log: &mut Log<'_>) -> Vec<String> {
+pub(super) fn lines(node: &Node<'_>, log: &mut Log<'_>) -> Vec<String> {
     node.one_or_more().iter().filter_map(|item| Some(item.text(log)?.value.to_owned())).collect()
 }
