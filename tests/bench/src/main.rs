@@ -5,11 +5,12 @@
 //! are reported, never asserted: timing fails nobody's build.
 //!
 //! `sync.rs` is the disk, `raw.rs` redb alone, `transitions.rs` the coordinator, `steps.rs`
-//! everything, `scale.rs` a store that grows and is killed; `report.rs` shows it.
+//! everything, `outside.rs` leases, effects and timers, `scale.rs` a store that grows and is killed; `report.rs` shows it.
 
 mod bed;
 mod hardware;
 mod load;
+mod outside;
 mod raw;
 mod report;
 mod scale;
@@ -70,6 +71,12 @@ enum Measurement {
     Steps,
     /// The run of a step.
     Start,
+    /// Leases of clients.
+    Leases,
+    /// Requests to a sink.
+    Effects,
+    /// Timers among many that wait.
+    Timers,
     /// Restart, cost and memory by entities.
     Scale,
 }
@@ -157,6 +164,15 @@ async fn run(
         if chosen(Measurement::Start) {
             show(steps::start(&guests, dir, extent.starts).await?);
         }
+    }
+    if chosen(Measurement::Leases) {
+        show(outside::leases(dir, sizes, extent.load).await?);
+    }
+    if chosen(Measurement::Effects) {
+        show(outside::effects(dir, sizes, extent.load).await?);
+    }
+    if chosen(Measurement::Timers) {
+        show(outside::timers(dir, extent.sizes).await?);
     }
     if chosen(Measurement::Scale) {
         let dir = dir.join("scale");
