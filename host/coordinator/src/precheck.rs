@@ -64,6 +64,7 @@ impl Core {
             | Verb::Retry(..)
             | Verb::Drop { .. }
             | Verb::Unlock { .. }
+            | Verb::AuditLease { .. }
             | Verb::Audit { .. } => {}
         }
     }

@@ -9,7 +9,7 @@ use interlock_kernel::command::{Command, Outcome, Verb};
 use interlock_kernel::ids::Principal;
 use interlock_kernel::record::Key;
 use interlock_store::StoreError;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -26,7 +26,11 @@ const WALL_SLICE_MS: u64 = 1_000;
 /// Wall and monotonic clock disagreeing by more than this is a jump, told once.
 const JUMP_MS: i64 = 1_000;
 
-/// An entry that its command did not remove is left alone for this long.
+/// An entry that is there again after its command may be a new one: within one millisecond a lease can be handed on
+/// and come back.
+const IN_A_ROW_MAX: u32 = 8;
+
+/// An entry that its commands did not remove is left alone for this long.
 const STUCK_MS: u64 = 60_000;
 
 /// How often expired records are looked for.
@@ -53,7 +57,8 @@ impl<T: Ord> Agenda<T> {
 /// Entries that outlived their command: something for the reconciler, not for a busy loop.
 #[derive(Default)]
 struct Stuck {
-    last: HashSet<Key>,
+    /// How often in a row each entry was taken up.
+    last: HashMap<Key, u32>,
     left: HashSet<Key>,
     until: u64,
 }
@@ -64,15 +69,24 @@ impl Stuck {
         if now_ms >= self.until {
             self.left.clear();
         }
-        for key in due.iter().filter(|key| self.last.contains(key)) {
-            if self.left.insert(key.clone()) {
-                self.until = now_ms.saturating_add(STUCK_MS);
-                tracing::error!(?key, "an index entry outlived its command; left alone for a minute");
+        let mut last = HashMap::new();
+        let mut worth = Vec::new();
+        for key in due {
+            if self.left.contains(&key) {
+                continue;
             }
+            let times = self.last.get(&key).map_or(1, |times| times.saturating_add(1));
+            if times > IN_A_ROW_MAX {
+                tracing::error!(?key, "an index entry outlived its command; left alone for a minute");
+                self.left.insert(key);
+                self.until = now_ms.saturating_add(STUCK_MS);
+                continue;
+            }
+            last.insert(key.clone(), times);
+            worth.push(key);
         }
-        let due: Vec<Key> = due.into_iter().filter(|key| !self.left.contains(key)).collect();
-        self.last = due.iter().cloned().collect();
-        due
+        self.last = last;
+        worth
     }
 }
 

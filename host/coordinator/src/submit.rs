@@ -67,6 +67,7 @@ fn lane(verb: &Verb) -> Lane {
         | Verb::Continue(_)
         | Verb::Acquire(_)
         | Verb::Sweep
+        | Verb::AuditLease { .. }
         | Verb::Audit { .. } => Lane::Admission,
     }
 }
@@ -94,6 +95,7 @@ fn is_new_work(verb: &Verb) -> bool {
         | Verb::Resend(..)
         | Verb::Retry(..)
         | Verb::Drop { .. }
+        | Verb::AuditLease { .. }
         | Verb::Audit { .. } => true,
         Verb::OpenSession { .. }
         | Verb::CloseSession

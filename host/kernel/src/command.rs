@@ -171,6 +171,15 @@ pub enum Verb {
         /// For the record.
         reason: String,
     },
+    /// Compare a lease with the index entries found for it and with the executions it names, and repair.
+    AuditLease {
+        /// The lease.
+        lease: LeaseName,
+        /// Index entries that name it.
+        found: Vec<Key>,
+        /// An entity whose head names it.
+        named_by: Option<EntityId>,
+    },
     /// Compare an entity with the index entries found for it, and repair.
     Audit {
         /// The entity.

@@ -2,10 +2,10 @@
 //! reconciler and `doctor` call them.
 
 use crate::doc::Digest;
-use crate::ids::EntityId;
+use crate::ids::{EntityId, LeaseName};
 use crate::machine::{Machine, StateKind};
 use crate::number::{FencingToken, Version};
-use crate::record::{Entry, Head, Key, What};
+use crate::record::{Entry, Head, Key, Lease, Owner, What};
 use crate::view::Claim;
 
 /// Each accepted change moves the version by one.
@@ -68,6 +68,51 @@ pub fn live_entity_has_a_wake_cause(head: &Head, machine: &Machine) -> bool {
 pub fn final_is_final(head: &Head, machine: &Machine) -> bool {
     let over = machine.state(&head.state).is_some_and(|state| state.kind.is_final());
     !over || (head.lock.is_none() && head.timers.is_empty() && head.deadline.is_none() && head.inbox.length == 0)
+}
+
+/// Nobody stands in line for what it has, or twice, and no time is promised beyond the bound in all.
+#[must_use]
+pub fn lease_has_one_holder(lease: &Lease) -> bool {
+    let waits = |owner: &Owner| lease.line.iter().filter(|waiter| waiter.owner == *owner).count();
+    let holder = lease.holder.as_ref();
+    holder.is_none_or(|holder| waits(&holder.owner) == 0 && holder.until <= holder.hold_until)
+        && (holder.is_none() || lease.delay.is_none())
+        && lease.line.iter().all(|waiter| waits(&waiter.owner) == 1)
+}
+
+/// Each grant of a lease has a higher token than the one before.
+#[must_use]
+pub fn lease_token_never_falls(was: Option<&Lease>, is: &Lease) -> bool {
+    let token = |lease: &Lease| lease.holder.as_ref().map(|holder| (holder.token, holder.owner.clone()));
+    match (was.and_then(token), token(is)) {
+        (Some(was), Some(is)) => was == is || token_never_falls(Some(was.0), is.0),
+        (None, _) | (_, None) => true,
+    }
+}
+
+/// An execution has the leases that its head names, and waits for the one that its head says, in line.
+#[must_use]
+pub fn lease_and_execution_agree(name: &LeaseName, lease: &Lease, entity: &EntityId, head: Option<&Head>) -> bool {
+    let theirs = |owner: &Owner| match owner {
+        Owner::Execution(execution) => execution.entity == *entity,
+        Owner::Grant(_) => false,
+    };
+    let running = head.and_then(|head| head.locked_by(entity)).map(Owner::Execution);
+    let holds = lease.holder.as_ref().map(|holder| &holder.owner).filter(|owner| theirs(owner));
+    let waits = lease.line.iter().map(|waiter| &waiter.owner).find(|owner| theirs(owner));
+    let named = head.is_some_and(|head| head.leases.contains(name));
+    let awaited = head.is_some_and(|head| head.awaits.as_ref() == Some(name));
+    holds == running.as_ref().filter(|_| named) && waits == running.as_ref().filter(|_| awaited)
+}
+
+/// Every theorem about one lease that does not hold.
+#[must_use]
+pub fn lease(was: Option<&Lease>, is: &Lease) -> Vec<&'static str> {
+    [("lease_has_one_holder", lease_has_one_holder(is)), ("lease_token_never_falls", lease_token_never_falls(was, is))]
+        .into_iter()
+        .filter(|(_, holds)| !holds)
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// Every theorem about one entity that does not hold.

@@ -197,6 +197,12 @@ impl Draft<'_> {
         path: FailurePath,
         claim: &Claim,
     ) -> Result<(), Stop> {
+        if !failure.permanent
+            && self.head.lock.as_ref().is_some_and(|lock| lock.failed.saturating_add(1) < retry.attempts)
+        {
+            self.failed_once(retry, failure, claim);
+            return Ok(());
+        }
         let now = self.now();
         let Some(lock) = self.head.lock.as_mut() else {
             return Err(Stop::Corrupt(format!("{}: an open attempt without a lock", claim.execution)));
@@ -205,16 +211,34 @@ impl Draft<'_> {
         lock.failed = lock.failed.saturating_add(1);
         lock.failure = Some(failure.clone());
         lock.progress = now.wall;
-        if !failure.permanent && lock.failed < retry.attempts {
-            let wait = wait_ms(retry, lock.failed, &failure, claim);
-            lock.retry = Some(now.store.plus(wait));
-            self.record(What::Ended(failure, Some(wait)), tag(claim));
-            return Ok(());
-        }
         let code = if failure.permanent { "permanent" } else { "exhausted" };
         self.fail(&path, failure, code, tag(claim))
     }
+
+    /// An attempt has failed, and its next one comes after a wait; at once if there is none, to be told so then.
+    pub(super) fn failed_once(&mut self, retry: &Retry, failure: Failure, claim: &Claim) {
+        let now = self.now();
+        let Some(lock) = self.head.lock.as_mut() else { return };
+        lock.attempt = None;
+        lock.failed = lock.failed.saturating_add(1);
+        lock.failure = Some(failure.clone());
+        lock.progress = now.wall;
+        let wait = if lock.failed < retry.attempts { wait_ms(retry, lock.failed, &failure, claim) } else { 0 };
+        lock.retry = Some(now.store.plus(wait));
+        self.record(What::Ended(failure, Some(wait)), tag(claim));
+    }
+
+    /// The failure that used up the visit's attempts, if that was the loss of a lease: whoever noticed that could
+    /// not decide what it leads to.
+    pub(super) fn worn_out(&self) -> Result<Option<Failure>, Stop> {
+        let attempts = self.state()?.retry.attempts;
+        let lock = self.head.lock.as_ref().filter(|lock| lock.failed >= attempts);
+        Ok(lock.and_then(|lock| lock.failure.clone()).filter(|failure| failure.code == LEASE_LOST))
+    }
 }
+
+/// Why an attempt fails that loses a lease.
+pub(super) const LEASE_LOST: &str = "lease-lost";
 
 /// The attempt is not the open one.
 pub(super) fn fenced(draft: &Draft<'_>, claim: &Claim) -> Option<Rejection> {

@@ -58,6 +58,7 @@ fn set_aside(draft: &mut Draft<'_>, reason: String) {
     draft.head.timers.clear();
     draft.head.deadline = None;
     draft.head.due = None;
+    draft.head.awaits = None;
     if let Some(lock) = draft.head.lock.as_mut() {
         lock.retry = None;
         lock.limit = None;

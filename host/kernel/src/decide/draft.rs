@@ -8,7 +8,7 @@ use super::effect::Slots;
 use super::lease::LeaseDraft;
 use crate::command::{Command, Outcome, Stage, Verb};
 use crate::doc::{Digest, Doc};
-use crate::ids::{EntityId, EventId, Name, Principal};
+use crate::ids::{EntityId, EventId, ExecutionId, LeaseName, Name, Principal};
 use crate::limits::{FACTS_MAX, INLINE_BYTES_MAX, TRIM_MAX};
 use crate::machine::{Machine, Revision, Revisions, State};
 use crate::number::FencingToken;
@@ -95,7 +95,7 @@ enum Moment {
 }
 
 /// The identity an entry carries besides who asked.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Tag {
     pub(super) from: Option<Name>,
     pub(super) execution: Option<u64>,
@@ -430,6 +430,12 @@ impl<'a> Draft<'a> {
         self.begun = true;
     }
 
+    /// Who stood in line for what before this decision.
+    pub(super) fn stood(&self) -> Option<(ExecutionId, LeaseName)> {
+        let was = self.was.as_ref()?;
+        Some((was.locked_by(&self.id)?, was.awaits.clone()?))
+    }
+
     /// Has the host take the open attempt in hand.
     pub(super) fn hand_out(&mut self) {
         self.begun = true;
@@ -501,6 +507,7 @@ impl<'a> Draft<'a> {
         for (what, target, number, note) in std::mem::take(&mut self.dropped) {
             self.record(What::Effect(what, target, number, note), Tag::default());
         }
+        self.leave_line()?;
         self.stretch_leases()?;
         self.write_effects();
         self.trim()?;

@@ -44,7 +44,14 @@ pub(super) fn due(given: &Given<'_>, entity: &EntityId) -> Result<Decision, Stop
         let reason = format!("running for more than {} (limits.execution)", Span(limit));
         draft.park("execution-limit", &reason, Tag::default());
     } else if lock.as_ref().is_some_and(|lock| passed(lock.retry)) {
-        draft.begin_as(BeginReason::Retry)?;
+        match draft.worn_out()? {
+            Some(failure) => {
+                let path = path(&draft.machine(), &draft.head.state, false);
+                draft.fail(&path, failure, "exhausted", Tag::default())?;
+            }
+            None if draft.head.awaits.is_some() => draft.begin_as(BeginReason::Leased)?,
+            None => draft.begin_as(BeginReason::Retry)?,
+        }
     }
     draft.finish(Outcome::Nothing)
 }

@@ -189,7 +189,7 @@ impl Draft<'_> {
     pub(super) fn enter(&mut self, entry: Entry) -> Result<(), Stop> {
         let now = self.now();
         self.fence("another visit was entered");
-        self.leave_line()?;
+        self.head.awaits = None;
         self.leave_effects(matches!(entry.ends, Ending::Failed(_)))?;
         self.head.version = self.head.version.next();
         self.head.visit = self.head.version;
@@ -425,7 +425,7 @@ impl Draft<'_> {
             lock.retry = None;
             lock.limit = None;
         }
-        self.head.awaits = None; // its place in line is given to the next when its turn comes
+        self.head.awaits = None;
         let (code, reason) = (code.to_owned(), cut(reason));
         self.head.park = Some(Park { code: code.clone(), reason: reason.clone(), since: self.now().wall });
         self.wake.push(Wake::Settled(self.id.clone()));

@@ -3,14 +3,15 @@
 //! A lease is decided in the transaction that touches it. An execution's head names the leases it has, the
 //! lease says who has it; a write of the execution looks at both, so neither needs to be told in time.
 
+mod audit;
 mod draft;
 mod needs;
 
+pub(super) use audit::audit;
 pub(super) use draft::LeaseDraft;
 
-use super::attempt::{fenced, gone, tag, zombie};
+use super::attempt::{LEASE_LOST, fenced, gone, tag, zombie};
 use super::draft::{Draft, Given, Tag};
-use super::enter::path;
 use crate::command::{Acquire, LeaseAsk, Outcome};
 use crate::ids::{ExecutionId, GrantId, LeaseName};
 use crate::limits::{
@@ -197,7 +198,7 @@ fn take(mut draft: Draft<'_>, claim: &Claim, name: &LeaseName, ttl_ms: Option<u6
     if lease.is_held_by(&owner, None) {
         lease.extend(Some(terms.ttl_ms));
         let outcome = lease.leased(false).unwrap_or(Outcome::Nothing);
-        draft.progressed();
+        draft.progressed()?;
         return draft.finish(outcome);
     }
     if count >= LEASES_MAX {
@@ -212,7 +213,7 @@ fn take(mut draft: Draft<'_>, claim: &Claim, name: &LeaseName, ttl_ms: Option<u6
     lease.grant(owner, "", terms);
     let outcome = lease.leased(true).unwrap_or(Outcome::Nothing);
     draft.head.leases.push(name.clone());
-    draft.progressed();
+    draft.progressed()?;
     draft.record(What::Leased(name.clone()), tag(claim));
     draft.finish(outcome)
 }
@@ -231,7 +232,7 @@ fn prolong(mut draft: Draft<'_>, claim: &Claim, held: &LeaseClaim, ttl_ms: Optio
     let lease = draft.lease(&held.lease)?;
     lease.extend(Some(terms.ttl_ms));
     let outcome = lease.leased(false).unwrap_or(Outcome::Nothing);
-    draft.progressed();
+    draft.progressed()?;
     draft.finish(outcome)
 }
 
@@ -245,7 +246,7 @@ fn give_back(mut draft: Draft<'_>, claim: &Claim, held: &LeaseClaim) -> Result<D
     // Nothing refuses below this line.
     lease.release("given back");
     draft.head.leases.retain(|other| *other != held.lease);
-    draft.progressed();
+    draft.progressed()?;
     draft.record(What::Returned(held.lease.clone()), tag(claim));
     draft.finish(Outcome::Released)
 }
@@ -261,8 +262,14 @@ pub(super) fn renew(given: &Given<'_>, claim: &Claim) -> Result<Decision, Stop> 
     if let Some(refused) = draft.lost_lease(claim)? {
         return zombie(draft, claim, refused);
     }
+    // Nothing refuses below this line.
     draft.renew_leases()?;
-    draft.hand_out();
+    if draft.give_up_worn_leases(tag(claim))? {
+        draft.fence("too little was left of a lease that it has");
+        draft.begin_as(BeginReason::Leased)?;
+    } else {
+        draft.hand_out();
+    }
     draft.finish(Outcome::Nothing)
 }
 
@@ -274,11 +281,13 @@ pub(super) fn lapse(given: &Given<'_>, name: &LeaseName) -> Result<Decision, Sto
         lease.forget(&mut decision);
         return Ok(decision);
     }
-    lease.next_in_line();
+    lease.hand_on();
     Ok(lease.answer(Outcome::Nothing))
 }
 
-/// An execution has lost a lease: its attempt has failed, and nothing it does from now on counts.
+/// An execution has lost a lease: its attempt has failed, and nothing it does from now on counts. What a last
+/// failure leads to is decided when its index entry comes up: here others may lose theirs as well, and one
+/// transaction, which has one token to give, begins at most one attempt.
 pub(super) fn lose(given: &Given<'_>, execution: &ExecutionId, name: &LeaseName) -> Result<Decision, Stop> {
     let Some(mut draft) = Draft::of(given, &execution.entity)? else {
         return Ok(Decision::plain(Outcome::Nothing));
@@ -294,20 +303,18 @@ pub(super) fn lose(given: &Given<'_>, execution: &ExecutionId, name: &LeaseName)
         draft.record(What::LeaseLost(name.clone()), Tag::default());
         return draft.finish(Outcome::Nothing);
     };
-    let machine = draft.machine();
-    let state = draft.state()?;
+    let retry = draft.state()?.retry;
     let claim =
         Claim { execution: execution.clone(), attempt: open.ordinal, token: open.token, read: draft.head.version };
     draft.fence("a lease was lost");
     let reason = format!("lease {name} was not renewed in time");
-    let failure = Failure { permanent: false, code: "lease-lost".to_owned(), reason, retry_after_ms: None };
-    let path = path(&machine, &draft.head.state, false);
-    draft.failed(&state.retry, failure, path, &claim)?;
+    let failure = Failure { permanent: false, code: LEASE_LOST.to_owned(), reason, retry_after_ms: None };
+    draft.failed_once(&retry, failure, &claim);
     draft.finish(Outcome::Nothing)
 }
 
-/// It is the turn of an execution that stands in line: its attempt begins, or it stands elsewhere, or it is
-/// there no more and the next one has its turn.
+/// It is the turn of an execution that stands in line: it looks whether its attempt can begin when its index
+/// entry comes up, which is at once. If it is there no more, the next one has its turn.
 pub(super) fn turn(given: &Given<'_>, execution: &ExecutionId, name: &LeaseName) -> Result<Decision, Stop> {
     let draft = Draft::of(given, &execution.entity)?;
     let waits = |draft: &Draft<'_>| {
@@ -320,23 +327,9 @@ pub(super) fn turn(given: &Given<'_>, execution: &ExecutionId, name: &LeaseName)
         return Ok(lease.answer(Outcome::Nothing));
     };
     // Nothing refuses below this line.
-    draft.adopt()?;
-    draft.begin_as(BeginReason::Leased)?;
-    draft.finish(Outcome::Nothing)
-}
-
-impl LeaseDraft<'_> {
-    /// Hands a lease that is free to whoever is first in line.
-    fn next_in_line(&mut self) {
-        let Some(first) = self.lease.line.first().cloned() else { return };
-        if !self.is_open_to(&first.owner) {
-            return;
-        }
-        match first.owner {
-            Owner::Grant(_) => {
-                self.grant(first.owner, &first.label, first.terms);
-            }
-            Owner::Execution(execution) => self.give_turn(execution),
-        }
+    let now = draft.now().store;
+    if let Some(lock) = draft.head.lock.as_mut() {
+        lock.retry = Some(lock.retry.map_or(now, |retry| retry.min(now)));
     }
+    draft.finish(Outcome::Nothing)
 }

@@ -65,6 +65,7 @@ pub fn decide(view: &dyn View, rules: &dyn Rules, now: Now, command: &Command) -
         Verb::Lose(execution, lease) => lease::lose(&given, execution, lease),
         Verb::Turn(execution, lease) => lease::turn(&given, execution, lease),
         Verb::Unlock { entity, to, force, reason } => operate::unlock(&given, entity, to, *force, reason),
+        Verb::AuditLease { lease, found, named_by } => lease::audit(&given, lease, found, named_by.as_ref()),
         Verb::Audit { entity, found, abandoned } => audit::audit(&given, entity, found, *abandoned),
     }
 }

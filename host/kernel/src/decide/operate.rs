@@ -227,6 +227,10 @@ pub(super) fn unlock(
         let got = format!("{}, unlocked", draft.head.state);
         return draft.refuse(Rejection::new(Code::NotAllowed, entity, expected, got));
     }
+    if let Some(park) = draft.head.park.as_ref().filter(|_| draft.head.is_inconsistent()) {
+        let got = format!("inconsistent: {} (kill ends it)", park.reason);
+        return draft.refuse(Rejection::new(Code::NotAllowed, entity, "an entity whose records agree", got));
+    }
     let movers = movers(&draft)?;
     if !force && !movers.is_empty() {
         let refused = busy(&draft)?;

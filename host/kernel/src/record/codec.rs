@@ -24,7 +24,7 @@ impl std::error::Error for Corrupt {}
 
 /// The newest version of the record format; each kind of record is written in the one that last changed it, so
 /// that a history made before is chained by the same bytes. This one and every earlier one are read.
-pub const RECORD_VERSION: u8 = 2;
+pub const RECORD_VERSION: u8 = 3;
 
 impl Key {
     /// The format that records of this kind are written in.

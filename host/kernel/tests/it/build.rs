@@ -5,8 +5,8 @@ use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{EntityId, Name};
 use interlock_kernel::limits::DEDUP_MS_DEFAULT;
 use interlock_kernel::machine::{
-    ApplyPolicy, Contract, EventSpec, FailurePath, Leases, Machine, MachineLimits, Move, OnBusy, Retry, Revisions,
-    State, StateKind, TimerSpec,
+    ApplyPolicy, Contract, EventSpec, FailurePath, LeaseSpec, Leases, Machine, MachineLimits, Move, OnBusy, Retry,
+    Revisions, State, StateKind, TimerSpec,
 };
 use interlock_kernel::record::{Condition, Expect};
 use interlock_kernel::time::WallTime;
@@ -168,7 +168,7 @@ impl St {
     }
 }
 
-fn path(one: Mv) -> FailurePath {
+pub(crate) fn path(one: Mv) -> FailurePath {
     FailurePath::To { to: one.0.to.unwrap(), set: one.0.set }
 }
 
@@ -216,6 +216,25 @@ impl Mc {
 
     pub(crate) fn data(mut self, text: &str) -> Self {
         self.0.data.default = Some(doc(text));
+        self
+    }
+
+    /// The leases its executions may have.
+    pub(crate) fn grants(mut self, pattern: &str, spec: LeaseSpec) -> Self {
+        self.0.leases.granted.insert(pattern.to_owned(), spec);
+        self
+    }
+
+    /// What every attempt in a state has: `"quota"` in JSON, or where the name stands.
+    pub(crate) fn needs(mut self, state: &str, leases: &[&str]) -> Self {
+        self.0.leases.needs.insert(name(state), leases.iter().map(|one| value(one)).collect());
+        self
+    }
+
+    /// What a step's move takes.
+    pub(crate) fn requires(mut self, from: &str, to: &str, leases: &[&str]) -> Self {
+        let targets = self.0.leases.requires.entry(name(from)).or_default();
+        targets.insert(name(to), leases.iter().map(|one| value(one)).collect());
         self
     }
 

@@ -72,7 +72,7 @@ fn opening() -> (World, EntityId) {
     (world, id)
 }
 
-fn waiting() -> (World, EntityId) {
+pub(crate) fn waiting() -> (World, EntityId) {
     let (mut world, id) = opening();
     world.transition(&id, "waiting", carrying(vec![asked("tickets")])).unwrap();
     (world, id)

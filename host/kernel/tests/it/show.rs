@@ -52,6 +52,9 @@ pub(crate) fn verb(verb: &Verb) -> String {
         Verb::Retry(entity, number) => format!("retry effect {number} of {entity}"),
         Verb::Drop { entity, number, reason } => format!("drop effect {number} of {entity}: {reason}"),
         Verb::Unlock { entity, to, force, reason } => format!("unlock {entity} to {to}, force {force}: {reason}"),
+        Verb::AuditLease { lease, found, named_by } => {
+            format!("audit lease {lease}, {} found, named by {named_by:?}", found.len())
+        }
         Verb::Audit { entity, found, abandoned } => {
             format!("audit {entity}, {} found, abandoned {abandoned:?}", found.len())
         }

@@ -4,11 +4,12 @@ use crate::build::{Mc, event, event_of, name};
 use crate::show;
 use interlock_kernel::command::{Change, Command, Create, Deploy, Outcome, Verb};
 use interlock_kernel::doc::{Digest, Doc};
-use interlock_kernel::ids::{EntityId, MachineName, Principal};
-use interlock_kernel::limits::INBOX_MAX;
+use interlock_kernel::ids::{EntityId, LeaseName, MachineName, Principal};
+use interlock_kernel::limits::{INBOX_MAX, LEASES_MAX};
 use interlock_kernel::machine::{Machine, Revision, StateKind};
 use interlock_kernel::record::{
-    Answer, AnswerKind, Condition, Dedup, Effect, Entry, Expires, Failure, Head, Key, Part, Record, Stands,
+    Answer, AnswerKind, Condition, Dedup, Effect, Entry, Expires, Failure, Head, Key, Lease, Owner, Part, Record,
+    Stands,
 };
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::theorems;
@@ -18,6 +19,10 @@ use interlock_kernel::view::{Breach, Claim, Decision, Event, Rules, Schema, Span
 use interlock_kernel::{SessionId, decide};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+
+/// Leases that one job may find lost, or hand on.
+#[allow(clippy::cast_possible_truncation, reason = "a small constant")]
+const LEASES: u32 = LEASES_MAX as u32;
 
 pub(crate) type Answered = Result<Outcome, Rejection>;
 
@@ -160,6 +165,8 @@ pub(crate) struct World {
     /// Breaks a decision before it is committed: for tests that what checks can fail.
     pub(crate) tamper: Option<Tamper>,
     token: u64,
+    /// The newest grant of each lease.
+    grants: BTreeMap<LeaseName, (u64, String)>,
     transcript: String,
     /// Set where nobody reads a transcript.
     pub(crate) silent: bool,
@@ -185,6 +192,7 @@ impl World {
             unchecked: false,
             tamper: None,
             token: 0,
+            grants: BTreeMap::new(),
             transcript: String::new(),
             silent: false,
         }
@@ -234,7 +242,7 @@ impl World {
         let mut first = None;
         while let Some(command) = next.pop_front() {
             self.decisions += 1;
-            assert!(self.decisions <= INBOX_MAX + 3, "a job that never ends: {title}");
+            assert!(self.decisions <= INBOX_MAX + 3 + 4 * LEASES, "a job that never ends: {title}");
             let mut decision = decide(&self.records, &self.rules, self.now(), &command)
                 .unwrap_or_else(|stop| panic!("{title}: {stop}\n{}", self.transcript));
             if let Some(tamper) = self.tamper {
@@ -259,23 +267,25 @@ impl World {
         let refused = decision.outcome.is_err();
         self.check_writes(&decision.writes);
         for (key, record) in &decision.writes {
+            if let (Key::Lease(name), Some(Record::Lease(lease))) = (key, record) {
+                self.check_tokens(name, lease);
+            }
             self.wrote.insert(key.clone(), record.is_some());
             match record {
                 None => self.records.remove(key),
                 Some(record) => self.records.put(key, record),
             }
         }
-        for (entity, head) in self.heads() {
+        let heads = self.heads();
+        let told = heads.iter().any(|(entity, head)| before.get(entity).is_some_and(|was| was.facts != head.facts));
+        let of_lease = |(key, _): &(Key, _)| matches!(key, Key::Lease(_) | Key::LeaseEntry(..) | Key::Lapse(..));
+        assert!(!refused || told || decision.writes.iter().all(of_lease), "refused without a fact, and written");
+        for (entity, head) in heads {
             let was = before.get(&entity).filter(|was| was.incarnation == head.incarnation);
             if let Some(was) = was {
                 let (old, new) = (was.version, head.version);
                 assert!(old == new || theorems::version_grows_by_one(old, new), "{entity}: {old} to {new}");
                 assert!(!refused || old == new, "{entity}: refused, and yet changed");
-                let told = was.facts != head.facts;
-                assert!(
-                    !refused || told || decision.writes.is_empty(),
-                    "{entity}: refused without a fact, and written"
-                );
                 let visit = head.visit != was.visit;
                 assert!(!visit || head.visit == head.version, "{entity}: a visit not named by its version");
                 assert!(was.generation <= head.generation && was.observed <= head.observed);
@@ -286,9 +296,10 @@ impl World {
         for wake in &decision.wake {
             if let Wake::Run(start) = wake {
                 let token = start.claim.token.get();
-                assert!(token > self.token, "token {token} after {}", self.token);
-                self.token = token;
                 let entity = start.claim.execution.entity.clone();
+                let handed_out_again = self.starts.get(&entity).is_some_and(|known| known.claim.token.get() == token);
+                assert!(token > self.token || handed_out_again, "token {token} after {}", self.token);
+                self.token = token.max(self.token);
                 let again = interlock_kernel::start(&self.records, &self.rules, self.now(), &entity).unwrap().unwrap();
                 assert_eq!(again.claim, start.claim);
                 self.starts.insert(entity, start.as_ref().clone());
@@ -383,6 +394,7 @@ impl World {
                 self.check_parts(title, entity, head, machine.state(&head.state).unwrap().kind);
             }
         }
+        self.check_leases(title, &heads);
         let implied: BTreeSet<Key> = heads.iter().flat_map(|(entity, head)| head.index(entity)).collect();
         let implied: BTreeSet<Key> = implied.into_iter().chain(self.outbox_index()).collect();
         let indexed = |key: &&Key| {
@@ -405,6 +417,61 @@ impl World {
                 assert!(expires || dedup.answer.kind == AnswerKind::Queued, "{title}: {key:?} never expires");
             }
         }
+    }
+
+    /// Whoever gets a lease gets it with a higher token than everybody before, over everything that is forgotten.
+    fn check_tokens(&mut self, name: &LeaseName, lease: &Lease) {
+        let Some(holder) = &lease.holder else { return };
+        let grant = (holder.token.get(), format!("{:?}", holder.owner));
+        let before = self.grants.insert(name.clone(), grant.clone());
+        assert!(
+            before.as_ref().is_none_or(|before| before.0 < grant.0 || *before == grant),
+            "{name}: {before:?}, {grant:?}"
+        );
+    }
+
+    /// Leases, their index, their entries, and what heads say of them.
+    fn check_leases(&self, title: &str, heads: &BTreeMap<EntityId, Head>) {
+        let (mut lapses, mut entries) = (BTreeSet::new(), BTreeSet::new());
+        let leases = self.leases();
+        for (name, lease) in &leases {
+            assert_eq!(theorems::lease(None, lease), Vec::<&str>::new(), "{title}: {name} {lease:?}");
+            lapses.extend(lease.due.map(|due| Key::Lapse(due, name.clone())));
+            entries.extend((lease.first..=lease.last).map(|number| Key::LeaseEntry(name.clone(), number)));
+            for owner in lease.holder.iter().map(|held| &held.owner).chain(lease.line.iter().map(|one| &one.owner)) {
+                if let Owner::Execution(execution) = owner {
+                    let agree = theorems::lease_and_execution_agree;
+                    let head = heads.get(&execution.entity);
+                    let set_aside = head.is_some_and(Head::is_inconsistent);
+                    assert!(
+                        set_aside || agree(name, lease, &execution.entity, head),
+                        "{title}: {name} {lease:?} {head:?}"
+                    );
+                }
+            }
+        }
+        for (entity, head) in heads.iter().filter(|(_, head)| !head.is_inconsistent()) {
+            for name in head.leases.iter().chain(&head.awaits) {
+                let lease = leases
+                    .get(name)
+                    .unwrap_or_else(|| panic!("{title}: {entity} names {name}, of which nothing is known"));
+                assert!(
+                    theorems::lease_and_execution_agree(name, lease, entity, Some(head)),
+                    "{title}: {entity} {name} {lease:?}"
+                );
+            }
+        }
+        let found = |wanted: fn(&&Key) -> bool| self.records.keys().filter(wanted).cloned().collect::<BTreeSet<_>>();
+        assert_eq!(found(|key| matches!(key, Key::Lapse(..))), lapses, "{title}: index and leases");
+        assert_eq!(found(|key| matches!(key, Key::LeaseEntry(..))), entries, "{title}: entries and leases");
+    }
+
+    pub(crate) fn leases(&self) -> BTreeMap<LeaseName, Lease> {
+        let leases = self.records.iter().filter_map(|(key, record)| match (key, record) {
+            (Key::Lease(name), Record::Lease(lease)) => Some((name.clone(), lease.as_ref().clone())),
+            _ => None,
+        });
+        leases.collect()
     }
 
     fn check_parts(&self, title: &str, entity: &EntityId, head: &Head, kind: StateKind) {

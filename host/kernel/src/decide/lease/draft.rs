@@ -4,7 +4,7 @@
 use super::super::corrupt;
 use super::super::draft::Given;
 use crate::command::{Command, Verb};
-use crate::ids::{ExecutionId, LeaseName, Principal};
+use crate::ids::{LeaseName, Principal};
 use crate::limits::{BUSY_RETRY_MS, FACTS_MAX, LEASE_ENTRIES_MAX, LEASE_KEPT_MS, LEASE_LINE_MAX};
 use crate::number::FencingToken;
 use crate::record::{Delay, Holder, Key, Lease, LeaseEntry, LeaseWhat, Owner, Record, Terms, Waiter};
@@ -16,13 +16,13 @@ use serde_json::json;
 
 /// See the module.
 pub(in crate::decide) struct LeaseDraft<'a> {
-    given: &'a Given<'a>,
+    pub(super) given: &'a Given<'a>,
     pub(super) name: LeaseName,
     pub(super) lease: Lease,
-    was: Option<Lease>,
-    writes: Vec<(Key, Option<Record>)>,
+    pub(super) was: Option<Lease>,
+    pub(super) writes: Vec<(Key, Option<Record>)>,
     wake: Vec<Wake>,
-    then: Vec<Command>,
+    pub(super) then: Vec<Command>,
 }
 
 impl<'a> LeaseDraft<'a> {
@@ -86,10 +86,26 @@ impl<'a> LeaseDraft<'a> {
 
     /// Whether this owner may have it now.
     pub(in crate::decide) fn is_open_to(&self, owner: &Owner) -> bool {
-        let delayed = self.lease.delay.as_ref().is_some_and(|delay| delay.owner != *owner);
         let reclaims = self.lease.delay.as_ref().is_some_and(|delay| delay.owner == *owner);
         let turn = self.lease.line.first().is_none_or(|first| first.owner == *owner);
-        self.lease.holder.is_none() && !delayed && (turn || reclaims)
+        self.is_free_for(owner) && (turn || reclaims)
+    }
+
+    /// Whether nothing but a line keeps it from this owner.
+    fn is_free_for(&self, owner: &Owner) -> bool {
+        self.lease.holder.is_none() && self.lease.delay.as_ref().is_none_or(|delay| delay.owner == *owner)
+    }
+
+    /// Whether it has this owner's turn.
+    pub(in crate::decide) fn is_turn_of(&self, owner: &Owner) -> bool {
+        turn(&self.lease) == Some(owner)
+    }
+
+    /// Whether an execution that has its turn elsewhere may have it: it passes executions that wait for their
+    /// own turn. If each let the other pass, none of them would ever begin.
+    pub(in crate::decide) fn is_open_in_passing(&self, owner: &Owner) -> bool {
+        let first = self.lease.line.first();
+        self.is_free_for(owner) && first.is_none_or(|first| matches!(first.owner, Owner::Execution(_)))
     }
 
     /// Whether this owner has it, under this grant if one is named.
@@ -177,21 +193,29 @@ impl<'a> LeaseDraft<'a> {
         true
     }
 
+    /// Hands a lease that is free to whoever is first in line: a client has it at once, an execution has its turn.
+    pub(super) fn hand_on(&mut self) {
+        let Some(first) = turn(&self.lease).and_then(|_| self.lease.line.first()).cloned() else { return };
+        match first.owner {
+            Owner::Grant(_) => drop(self.grant(first.owner, &first.label, first.terms)),
+            Owner::Execution(execution) => {
+                let verb = Verb::Turn(execution, self.name.clone());
+                self.then.push(Command { by: Principal::host(), verb });
+            }
+        }
+    }
+
     /// How many are before an owner in line.
     pub(in crate::decide) fn before(&self, owner: &Owner) -> Option<usize> {
         self.lease.line.iter().position(|waiter| waiter.owner == *owner)
     }
 
-    /// It is the turn of an execution that stands first.
-    pub(in crate::decide) fn give_turn(&mut self, execution: ExecutionId) {
-        let verb = Verb::Turn(execution, self.name.clone());
-        self.then.push(Command { by: Principal::host(), verb });
-    }
-
     /// Out of the line.
     pub(in crate::decide) fn leave(&mut self, owner: &Owner) {
-        self.lease.line.retain(|waiter| waiter.owner != *owner);
-        self.wake.push(Wake::Granted(self.name.clone()));
+        if self.before(owner).is_some() {
+            self.lease.line.retain(|waiter| waiter.owner != *owner);
+            self.wake.push(Wake::Granted(self.name.clone()));
+        }
     }
 
     /// Somebody else has it, or is next: who, since when, until when, and when to ask again.
@@ -255,14 +279,19 @@ impl<'a> LeaseDraft<'a> {
         token: Option<FencingToken>,
         note: impl Into<String>,
     ) {
+        self.enter(what, owner.shown(label), token, note.into());
+    }
+
+    /// One more entry of what became of it.
+    pub(super) fn enter(&mut self, what: LeaseWhat, owner: String, token: Option<FencingToken>, note: String) {
         let number = self.lease.last.saturating_add(1);
         self.lease.last = number;
         let entry = LeaseEntry {
             number,
             what,
-            owner: owner.shown(label),
+            owner,
             token,
-            note: cut(&note.into()),
+            note: cut(&note),
             by: self.given.by.clone(),
             wall: self.given.now.wall,
             store: self.now(),
@@ -282,15 +311,15 @@ impl<'a> LeaseDraft<'a> {
             (Some(holder), _) => holder.until,
             (None, Some(delay)) => delay.until,
             (None, None) if self.lease.line.is_empty() => now.plus(LEASE_KEPT_MS),
-            (None, None) => now,
+            (None, None) => now.plus(BUSY_RETRY_MS), // whoever is first has been told; told again if that is lost
         };
         patience.map_or(next, |patience| patience.min(next))
     }
 
     /// Whether nobody has it, wants it, or has long asked about it.
     pub(in crate::decide) fn is_forgotten(&self) -> bool {
-        let idle = self.lease.holder.is_none() && self.lease.delay.is_none() && self.lease.line.is_empty();
-        idle && self.writes.is_empty()
+        is_idle(&self.lease)
+            && self.writes.is_empty()
             && self.was.as_ref().is_some_and(|was| was.due.is_some_and(|due| due <= self.now()))
     }
 
@@ -308,17 +337,25 @@ impl<'a> LeaseDraft<'a> {
 
     /// The writes: entries, record, index.
     pub(in crate::decide) fn finish(mut self, decision: &mut Decision) {
+        // Told once: whose turn it was before has been told.
+        if turn(&self.lease) != self.was.as_ref().and_then(turn) {
+            self.hand_on();
+        }
         let old = self.was.as_ref().and_then(|was| was.due);
         if self.was.as_ref() == Some(&self.lease) && old.is_some_and(|due| due > self.now()) {
+            decision.then.append(&mut self.then);
             return;
         }
         if self.was.is_none() && self.lease.last == 0 {
             return; // only looked at
         }
+        debug_assert_eq!(theorems::lease(self.was.as_ref(), &self.lease), Vec::<&str>::new(), "{}", self.name);
         let needed = self.needed();
-        // The entry is used up when it comes up, and rewritten only when it gets earlier before that.
+        // The entry is used up when it comes up, and rewritten before that only when it gets earlier, or when the
+        // lease comes to be idle: from then on it is kept for its whole time.
+        let rests = is_idle(&self.lease) && !self.was.as_ref().is_some_and(is_idle);
         let due = match old {
-            Some(old) if old > self.now() && old <= needed => old,
+            Some(old) if old > self.now() && old <= needed && !rests => old,
             _ => needed,
         };
         self.lease.due = Some(due);
@@ -332,4 +369,16 @@ impl<'a> LeaseDraft<'a> {
         decision.wake.append(&mut self.wake);
         decision.then.append(&mut self.then);
     }
+}
+
+/// Whose turn it is: first in line for what nobody has and nobody else alone may take again.
+fn turn(lease: &Lease) -> Option<&Owner> {
+    let first = lease.line.first().map(|waiter| &waiter.owner)?;
+    let free = lease.holder.is_none() && lease.delay.as_ref().is_none_or(|delay| delay.owner == *first);
+    free.then_some(first)
+}
+
+/// Nobody has it or wants it.
+fn is_idle(lease: &Lease) -> bool {
+    lease.holder.is_none() && lease.delay.is_none() && lease.line.is_empty()
 }

@@ -6,7 +6,7 @@ use super::LeaseDraft;
 use crate::doc::Doc;
 use crate::ids::{ExecutionId, LeaseName};
 use crate::limits::{BUSY_RETRY_MS, LEASE_MARGIN_MS, LEASES_MAX};
-use crate::record::{BeginReason, Owner, Park, Part, Terms, Waiter, What};
+use crate::record::{BeginReason, Holder, Owner, Park, Part, Terms, Waiter, What};
 use crate::rejection::{Code, Rejection};
 use crate::time::StoreTime;
 use crate::value::Value;
@@ -74,12 +74,33 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// A request of the step was done.
-    pub(in crate::decide) fn progressed(&mut self) {
+    /// A request of the step was done, which is progress.
+    pub(in crate::decide) fn progressed(&mut self) -> Result<(), Stop> {
         let wall = self.now().wall;
         if let Some(lock) = self.head.lock.as_mut() {
             lock.progress = wall;
         }
+        self.renew_leases()
+    }
+
+    /// Gives back what has too little left to begin with, however often it is renewed: its bound in all is near.
+    /// Whether there was any.
+    pub(in crate::decide) fn give_up_worn_leases(&mut self, tag: Tag) -> Result<bool, Stop> {
+        let now = self.now().store;
+        let mut worn = Vec::new();
+        for name in self.leases() {
+            let lease = self.lease(&name)?;
+            if lease.holder().is_some_and(|holder| renew_by(holder) <= now) {
+                lease.release("too little was left of the longest it may be held");
+                worn.push(name);
+            }
+        }
+        self.head.leases.retain(|name| !worn.contains(name));
+        let any = !worn.is_empty();
+        for name in worn {
+            self.record(What::LeaseLost(name), tag.clone());
+        }
+        Ok(any)
     }
 
     /// Nothing runs that could renew them: they run as long as the wait, at most to their own bound.
@@ -111,13 +132,13 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Out of the line for what the step does not wait for any more.
+    /// Out of the line for what the step does not wait for any more: like the index, lines follow from the head.
     pub(in crate::decide) fn leave_line(&mut self) -> Result<(), Stop> {
-        let owner = self.owner();
-        let awaited = self.head.awaits.take();
-        if let (Some(owner), Some(name)) = (owner, awaited) {
-            self.lease(&name)?.leave(&owner);
+        let Some((execution, name)) = self.stood() else { return Ok(()) };
+        if self.head.locked_by(&self.id).as_ref() == Some(&execution) && self.head.awaits.as_ref() == Some(&name) {
+            return Ok(());
         }
+        self.lease(&name)?.leave(&Owner::Execution(execution));
         Ok(())
     }
 
@@ -170,13 +191,13 @@ impl<'a> Draft<'a> {
         let now = self.now();
         match needs {
             Needs::Met => {
-                self.leave_line()?;
+                self.head.awaits = None;
                 self.renew_leases()?;
                 self.open_attempt();
             }
             Needs::Wait(name) => self.wait_for(name)?,
             Needs::Broken(reason) => {
-                self.leave_line()?;
+                self.head.awaits = None;
                 let code = "needs".to_owned();
                 self.head.park = Some(Park { code: code.clone(), reason: reason.clone(), since: now.wall });
                 if let Some(lock) = self.head.lock.as_mut() {
@@ -197,8 +218,15 @@ impl<'a> Draft<'a> {
             Ok(names) => names,
             Err(why) => return Ok(Needs::Broken(why)),
         };
-        let mut wanted = Vec::new();
+        let overtakes = match self.head.awaits.clone() {
+            Some(name) => self.lease(&name)?.is_turn_of(&owner),
+            None => false,
+        };
+        let mut wanted: Vec<(LeaseName, Terms)> = Vec::new();
         for name in names {
+            if wanted.iter().any(|(other, _)| *other == name) {
+                continue;
+            }
             let spec = match self.machine().lease(&name) {
                 Some(spec) => *spec,
                 None => return Ok(Needs::Broken(format!("lease {name} is not granted to {}", self.id.machine))),
@@ -207,7 +235,8 @@ impl<'a> Draft<'a> {
             if lease.is_held_by(&owner, None) || wanted.iter().any(|(other, _)| *other == name) {
                 continue; // two fields may name the same one
             }
-            if !lease.is_open_to(&owner) {
+            let open = lease.is_open_to(&owner) || overtakes && lease.is_open_in_passing(&owner);
+            if !open {
                 return Ok(Needs::Wait(name));
             }
             wanted.push((name, Terms { ttl_ms: spec.ttl_ms, hold_ms: spec.hold_ms, delay_ms: spec.delay_ms }));
@@ -228,10 +257,7 @@ impl<'a> Draft<'a> {
 
     fn wait_for(&mut self, name: LeaseName) -> Result<(), Stop> {
         let Some(owner) = self.owner() else { return Ok(()) };
-        let awaited = self.head.awaits.clone();
-        if awaited.as_ref() != Some(&name) {
-            self.leave_line()?;
-        }
+        let awaited = self.head.awaits.take();
         let now = self.now();
         let spec = self.machine().lease(&name).copied().unwrap_or_default();
         let terms = Terms { ttl_ms: spec.ttl_ms, hold_ms: spec.hold_ms, delay_ms: spec.delay_ms };
@@ -241,11 +267,13 @@ impl<'a> Draft<'a> {
         lease.busy(&owner, "");
         let stands = lease.stand_in_line(waiter);
         self.head.awaits = stands.then(|| name.clone());
+        let mut asked_again = false;
         if let Some(lock) = self.head.lock.as_mut() {
             // No room in line: it is asked again, as after a failure.
+            asked_again = !stands && lock.retry.is_some();
             lock.retry = (!stands).then(|| now.store.plus(BUSY_RETRY_MS));
         }
-        if awaited.as_ref() != Some(&name) {
+        if awaited.as_ref() != Some(&name) && !asked_again {
             self.afterwards = Some(What::Awaits(name));
         }
         Ok(())
@@ -274,10 +302,15 @@ impl<'a> Draft<'a> {
         let mut earliest: Option<StoreTime> = None;
         for name in self.leases() {
             let Some(holder) = self.lease(&name)?.holder() else { continue };
-            let spare = (holder.terms.ttl_ms / 3).saturating_add(LEASE_MARGIN_MS.min(holder.terms.ttl_ms / 3));
-            let by = StoreTime(holder.until.0.saturating_sub(spare));
+            let by = renew_by(holder);
             earliest = Some(earliest.map_or(by, |earliest| earliest.min(by)));
         }
         Ok(earliest)
     }
+}
+
+/// The last moment to begin with a lease as it is: a third of its time, and a margin, is left to renew it.
+fn renew_by(holder: &Holder) -> StoreTime {
+    let third = holder.terms.ttl_ms.min(holder.terms.hold_ms) / 3;
+    StoreTime(holder.until.0.saturating_sub(third.saturating_add(LEASE_MARGIN_MS.min(third))))
 }

@@ -1,0 +1,146 @@
+//! Unlock: an operator ends an execution, into a rest or failed final state.
+
+use crate::build::{daily, event, failed, name, rest, succeeded, to};
+use crate::leases::{ask, pool_machine};
+use crate::world::World;
+use interlock_kernel::command::{Outcome, Verb};
+use interlock_kernel::ids::EntityId;
+use interlock_kernel::record::{Key, Record, What};
+
+use interlock_kernel::rejection::{Code, Rejection};
+use interlock_kernel::timer::Date;
+use interlock_kernel::view::Wake;
+
+type Make = fn(&mut World, &EntityId);
+
+fn of(entity: &EntityId, to: &str, force: bool, reason: &str) -> Verb {
+    Verb::Unlock { entity: entity.clone(), to: name(to), force, reason: reason.to_owned() }
+}
+
+fn parked() -> (World, EntityId) {
+    let machine = pool_machine().state("gone", failed()).state("done", succeeded()).queued("later");
+    let (mut world, a) = World::of(machine, "pool/a");
+    world.send(&a, "go", "a1");
+    world.end(&a, crate::world::permanent("broken")).unwrap();
+    (world, a)
+}
+
+#[test]
+fn what_only_an_operator_can_move_is_unlocked_and_its_leases_are_free() {
+    for to in ["idle", "gone"] {
+        let (mut world, a) = parked();
+        world.ok(of(&a, to, false, "by hand"));
+        let head = world.head(&a);
+        assert_eq!((head.state.as_str(), head.lock, head.park), (to, None, None));
+        assert!(!head.last.unwrap().succeeded, "as a failure does");
+        assert_eq!(world.last_entry(&a).what, What::Unlocked("by hand".to_owned(), false));
+        assert_eq!(world.holder("quota"), "nobody");
+        assert_eq!(world.conditions(&a)[0].reason, "unlocked");
+    }
+}
+
+#[test]
+fn twice_is_once() {
+    let (mut world, a) = parked();
+    world.ok(of(&a, "idle", false, ""));
+    let records = world.records.clone();
+    let again = world.ok(of(&a, "idle", false, ""));
+    assert!(matches!(again, Outcome::Now { changed: false, .. }), "{again:?}");
+    assert!(world.records == records);
+}
+
+#[test]
+fn where_it_may_not_go_is_refused_by_name() {
+    let (mut world, a) = parked();
+    for to in ["work", "done", "nowhere"] {
+        let refused = world.refused(of(&a, to, false, ""));
+        assert_eq!((refused.code, refused.got.as_str()), (Code::Invalid, to));
+        assert_eq!(refused.expected, "a rest or failed final state: gone or idle");
+    }
+    assert_eq!(world.code(of(&a, "idle", true, "  ")), Code::Invalid, "force wants a reason");
+    assert_eq!(world.code(of(&"pool/none".parse().unwrap(), "idle", false, "")), Code::NotFound);
+    world.ok(of(&a, "gone", false, ""));
+    let refused = world.refused(of(&a, "idle", false, ""));
+    assert_eq!((refused.code, refused.got.as_str()), (Code::NotAllowed, "gone, unlocked"));
+}
+
+#[test]
+fn what_something_else_can_move_is_unlocked_only_by_force() {
+    let moved: [(&str, Make); 5] = [
+        ("an attempt that runs", |world, a| drop(world.send(a, "plan", "1"))),
+        ("an attempt after its back-off", |world, a| {
+            world.send(a, "plan", "1");
+            world.fail(a, "slow");
+        }),
+        ("a lease it waits for", |world, a| {
+            world.ok(ask("quota", "one", 60_000).into());
+            world.send(a, "go", "1");
+        }),
+        ("its deadline", |world, a| {
+            world.send(a, "go", "1");
+            world.go(a, "hold");
+        }),
+        ("an event", |world, a| {
+            world.send(a, "go", "1");
+            world.go(a, "hold");
+        }),
+    ];
+    for (what, make) in moved {
+        let (mut world, a) = World::of(pool_machine(), "pool/a");
+        make(&mut world, &a);
+        let refused: Rejection = world.refused(of(&a, "idle", false, ""));
+        assert!(refused.code == Code::Busy && refused.got.contains(what), "{what}: {}", refused.got);
+        world.ok(of(&a, "idle", true, "I know"));
+        assert_eq!(world.last_entry(&a).what, What::Unlocked("I know".to_owned(), true));
+        assert_eq!(world.head(&a).state.as_str(), "idle");
+    }
+}
+
+#[test]
+fn a_running_attempt_is_fenced() {
+    let (mut world, a) = World::of(pool_machine(), "pool/a");
+    world.send(&a, "go", "1");
+    world.ok(of(&a, "idle", true, "stuck"));
+    assert!(world.wakes.iter().any(|wake| matches!(wake, Wake::Fence { why: "unlocked", .. })));
+    assert_eq!(world.transition(&a, "idle", Default::default()).unwrap_err().code, Code::Fenced);
+}
+
+#[test]
+fn what_waits_in_the_inbox_goes_on_afterwards() {
+    let (mut world, a) = parked();
+    let machine = pool_machine().queued("later").with(|machine| {
+        let idle = machine.states.get_mut(&name("idle")).unwrap();
+        let go = idle.on[&name("go")].clone();
+        idle.on.insert(name("later"), go);
+    });
+    world.deploy(machine);
+    world.deliver(&a, event("later", "l1")).unwrap();
+    world.ok(of(&a, "idle", false, ""));
+    assert_eq!(world.head(&a).state.as_str(), "work");
+    assert_eq!(world.holder("quota"), "pool/a@3.2", "an execution of its own, with a grant of its own");
+}
+
+#[test]
+fn a_state_whose_timers_cannot_be_set_is_refused() {
+    let ended = [Date { year: 2026, month: 12, day: 25 }];
+    let machine = pool_machine().state("aside", rest().timer("business", daily(&ended), to("idle")));
+    let (mut world, a) = World::of(machine, "pool/a");
+    world.send(&a, "plan", "1");
+    let refused = world.refused(of(&a, "aside", true, "I know"));
+    assert!(refused.code == Code::Invalid && world.wrote.is_empty(), "{refused}");
+    world.ok(of(&a, "idle", true, "I know"));
+}
+
+#[test]
+fn what_contradicts_itself_is_only_to_be_killed() {
+    let (mut world, a) = World::of(pool_machine(), "pool/a");
+    world.send(&a, "plan", "1");
+    let mut head = world.head(&a);
+    head.lock = None;
+    world.records.put(&Key::Head(a.clone()), &Record::Head(Box::new(head)));
+    world.unchecked = true;
+    world.ok(Verb::Audit { entity: a.clone(), found: Vec::new(), abandoned: None });
+    let refused = world.refused(of(&a, "idle", true, "I know"));
+    assert_eq!(refused.code, Code::NotAllowed);
+    world.ok(Verb::Kill { entity: a, reason: "kill always works".to_owned() });
+}
