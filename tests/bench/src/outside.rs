@@ -16,7 +16,7 @@ use interlock_kernel::doc::{Digest, Doc};
 use interlock_kernel::ids::{EntityId, LeaseName, Principal};
 use interlock_kernel::record::{Expect, Terms};
 use interlock_kernel::view::Event;
-use interlock_store::{BoxFuture, Store, SystemClock};
+use interlock_store::{BoxFuture, Store as _};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -55,8 +55,7 @@ fn go(payload: Option<Doc>) -> Result<Event> {
 fn create(key: &str, payload: Option<Doc>) -> Result<Verb> {
     let entity: EntityId = format!("outside/{key}").parse().context("an entity")?;
     let event = Some(go(payload)?);
-    let create =
-        Create { entity, desired: None, labels: BTreeMap::new(), on_existing: OnExisting::Fail, event };
+    let create = Create { entity, desired: None, labels: BTreeMap::new(), on_existing: OnExisting::Fail, event };
     Ok(Verb::Create(Box::new(create)))
 }
 
@@ -239,8 +238,9 @@ pub(crate) async fn effects(dir: &Path, sizes: &[usize], within: Duration) -> Re
         host.stop(Duration::from_secs(2)).await?;
         rows.push(Row::new(format!("{entities} entities"), &[("effects_per_s", rate(made, took))]));
     }
-    let note = "each: a step stages a request, four durable commits, HTTP on a connection of its own; 8 of a target at a time"
-        .to_owned();
+    let note =
+        "each: a step stages a request, four durable commits, HTTP on a connection of its own; 8 of a target at a time"
+            .to_owned();
     Ok(Group { title: "effects to a sink on loopback", note, rows })
 }
 
@@ -272,7 +272,7 @@ pub(crate) async fn timers(dir: &Path, sizes: &[usize]) -> Result<Group> {
         fill(&host, "far", pending, far).await?;
         let grown = resident_kib().saturating_sub(before);
         // All of them at one moment, once they are all there.
-        let near = SystemClock::new().wall_ms() + 3_000 + i64::try_from(FIRING / 4)?;
+        let near = store.now().wall_ms + 3_000 + i64::try_from(FIRING / 4)?;
         fill(&host, "near", FIRING, near).await?;
         let scanned = host.stats().scanned;
         let late = near - store.now().wall_ms;

@@ -29,8 +29,10 @@ impl Service {
     pub(crate) async fn start(file: &Path, fence: Fence) -> Result<Self> {
         let db = Connection::open(file).context("the service's database")?;
         sqlite::create_tables(&db).context("the tables of the fence")?;
-        db.execute_batch("CREATE TABLE kept (id INTEGER PRIMARY KEY CHECK (id = 1), elements TEXT NOT NULL);
-            INSERT INTO kept VALUES (1, '[]');")?;
+        db.execute_batch(
+            "CREATE TABLE kept (id INTEGER PRIMARY KEY CHECK (id = 1), elements TEXT NOT NULL);
+            INSERT INTO kept VALUES (1, '[]');",
+        )?;
         let set = Arc::new(Set { db: Mutex::new(db), fence });
         let app = Router::new().route("/set", get(read).put(write)).with_state(set);
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
