@@ -104,7 +104,7 @@ fn the_reconciler_finds_by_itself_what_was_planted() {
             advance 1s
             advance 1s
             stats
-                dispatched 1 deadlines 0 due 0 timers 0 recovered 0 repaired 1 jumps 0 resyncs 0 refused []
+                dispatched 1 deadlines 0 due 0 timers 0 recovered 0 repaired 2 jumps 0 resyncs 0 refused []
             reconcile
                 Ok([])
         "#]],
@@ -143,10 +143,10 @@ fn an_open_attempt_that_nobody_runs_is_begun_again_by_the_reconciler() {
             attempts
             advance 1s
             advance 1s
-            advance 1s
-            advance 1s
-            advance 1s
                 * pool/a attempt 2 token t2 runs plan in planning
+            advance 1s
+            advance 1s
+            advance 1s
             advance 1s
             step a#1 to provisioning
                 REFUSED fenced: expected attempt 2, token t2, got attempt 1, token t1

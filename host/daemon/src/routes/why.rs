@@ -56,6 +56,11 @@ async fn looked(app: &App, id: &EntityId, found: &EntityView) -> Result<WhyView,
     for name in &found.head.leases {
         leases.extend(app.coordinator.lease(name).await?);
     }
+    let outbox = found.head.outbox;
+    let effects = match outbox.unsettled > 0 || outbox.dead > 0 {
+        true => app.coordinator.effects_of(id).await?,
+        false => Vec::new(),
+    };
     let looked = Looked {
         id,
         head: &found.head,
@@ -64,6 +69,7 @@ async fn looked(app: &App, id: &EntityId, found: &EntityView) -> Result<WhyView,
         dispatched: if found.phase == Some(Phase::WaitingForSlot) { Dispatched::No } else { Dispatched::Yes },
         awaits: awaits.as_ref(),
         leases: &leases,
+        effects: &effects,
     };
     Ok(looked.why())
 }

@@ -4,10 +4,10 @@
 use super::leases::waiting;
 use super::{Clocks, Dispatched, failure, rfc3339};
 use crate::api::{AwaitsView, Because, LeaseUntilView, NextView, WaitingFor, WhyView};
-use interlock_coordinator::LeaseView as Found;
+use interlock_coordinator::{EffectView, LeaseView as Found};
 use interlock_kernel::ids::{EntityId, Name};
 use interlock_kernel::machine::{FailurePath, Machine, State, StateKind};
-use interlock_kernel::record::{Head, Lock, Owner};
+use interlock_kernel::record::{Head, Lock, Owner, Stands};
 use interlock_kernel::time::WallTime;
 
 /// An entity, and what a look at it found beside its head.
@@ -21,6 +21,8 @@ pub(crate) struct Looked<'a> {
     pub(crate) awaits: Option<&'a Found>,
     /// The leases that it has.
     pub(crate) leases: &'a [Found],
+    /// Its effects that are not settled.
+    pub(crate) effects: &'a [EffectView],
 }
 
 impl Looked<'_> {
@@ -36,7 +38,7 @@ impl Looked<'_> {
             failure: None,
             awaits: None,
             leases: Vec::new(),
-            next: self.timers(),
+            next: self.timers().into_iter().chain(self.sent()).collect(),
             operator: Vec::new(),
             owner: Some(self.machine.owner.clone()),
         };
@@ -141,6 +143,30 @@ impl Looked<'_> {
         timers.collect()
     }
 
+    /// What is on its way, or will be.
+    fn sent(&self) -> impl Iterator<Item = NextView> {
+        self.effects.iter().filter_map(|EffectView { number, effect, .. }| {
+            let name = format!("effect {number} on {}", effect.target);
+            let last = effect.last.as_ref().map(|last| format!(" (last: {last})")).unwrap_or_default();
+            match effect.stands {
+                Stands::Due(due) => {
+                    let nth = effect.tries.saturating_add(1);
+                    Some(at(format!("{name}, try {nth}{last}"), self.clocks.wall_of(due)))
+                }
+                Stands::InFlight(_) => {
+                    Some(NextView { what: format!("{name} answers try {}{last}", effect.tries), at: None })
+                }
+                Stands::Waits | Stands::Dead { .. } => None,
+            }
+        })
+    }
+
+    /// What an operator can do about effects that are given up.
+    fn given_up(&self) -> Vec<String> {
+        let dead = self.effects.iter().filter(|found| found.effect.is_dead());
+        dead.map(|found| format!("interlock effect retry {} {}", quoted(self.id), found.number)).collect()
+    }
+
     /// What store time will do.
     fn pending(&self, lock: &Lock) -> Vec<NextView> {
         let (head, clocks) = (self.head, self.clocks);
@@ -212,6 +238,7 @@ impl Looked<'_> {
         let force = movable || because != Because::Operator;
         let force = if force { " --force --reason WHY" } else { "" };
         let mut commands = Vec::new();
+        commands.extend(self.given_up());
         if self.head.park.is_some() {
             commands.push(format!("interlock entity unpark {id}"));
         }

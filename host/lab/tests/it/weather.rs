@@ -162,7 +162,7 @@ impl Executor for Counting {
 fn a_step_that_counts_again_what_it_had_saved_is_found() {
     // `first` saves its count and goes on: killed between the two, it counts twice.
     let unheard = played(&stage(), BOTH, Weather::Unheard);
-    assert!(unheard.misses.iter().any(|miss| miss.what == "data.runs of it"), "{:?}", unheard.misses);
+    assert!(unheard.misses.iter().any(|miss| miss.what.starts_with("data.runs of it")), "{:?}", unheard.misses);
 }
 
 #[test]
@@ -171,5 +171,5 @@ fn a_step_that_stands_no_second_attempt_is_found() {
     let unversioned = BOTH.replace(", version = 4", "").replace("version = 6", "");
     assert_eq!(played(&stage, &unversioned, Weather::Calm).misses, []);
     let lost = played(&stage, &unversioned, Weather::Lost);
-    assert!(lost.misses.iter().any(|miss| miss.what == "data.runs of it"), "{:?}", lost.misses);
+    assert!(lost.misses.iter().any(|miss| miss.what.starts_with("data.runs of it")), "{:?}", lost.misses);
 }

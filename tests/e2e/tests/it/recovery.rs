@@ -201,6 +201,7 @@ fn a_second_host_on_the_same_folder_is_refused_and_the_first_goes_on() -> Result
             .arg("serve")
             .arg(host.data())
             .args(["2", "1000"])
+            .arg(host.config())
             .output()
             .await?;
         let said = String::from_utf8_lossy(&output.stderr);
