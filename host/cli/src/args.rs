@@ -6,7 +6,7 @@ pub(crate) use lease::{Acquire, Lease, LeaseList, Right, Run, Terms};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use interlock_daemon::api::Existing;
+use interlock_daemon::api::{Existing, StandsView};
 use interlock_kernel::ids::{EntityId, MachineName, Name};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -80,6 +80,9 @@ pub(crate) enum Command {
     Lease(Lease),
     /// Says why something stands where it stands, what comes next, and what can be done.
     Why(Why),
+    /// Effects: requests to the outside that are due, under way or given up.
+    #[command(subcommand)]
+    Effect(Effect),
     /// Prints a completion script.
     Completions {
         /// The shell.
@@ -281,6 +284,81 @@ pub(crate) enum Entity {
     },
 }
 
+/// `effect`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Effect {
+    /// Effects that are due, in flight or given up; of one entity, those behind them too.
+    List(Effects),
+    /// One effect, whole.
+    Show {
+        /// `machine/key`.
+        entity: EntityId,
+        /// Its number there.
+        number: u64,
+    },
+    /// Has an effect tried again at once, with fresh tries, under the same key.
+    Retry {
+        /// `machine/key`.
+        entity: EntityId,
+        /// Its number there.
+        number: u64,
+    },
+    /// Gives an effect up: those behind it go on.
+    Drop {
+        /// `machine/key`.
+        entity: EntityId,
+        /// Its number there.
+        number: u64,
+        /// Why, for the record.
+        #[arg(long)]
+        reason: String,
+    },
+}
+
+/// `effect list`.
+#[derive(Debug, Args)]
+pub(crate) struct Effects {
+    /// `machine/key`; without it, every entity.
+    #[arg(conflicts_with_all = ["machine", "target", "stands"])]
+    pub(crate) entity: Option<EntityId>,
+    /// Only this machine's.
+    #[arg(long)]
+    pub(crate) machine: Option<MachineName>,
+    /// Only to this target.
+    #[arg(long)]
+    pub(crate) target: Option<Name>,
+    /// Only those that stand there.
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) stands: Option<Stands>,
+    /// At most this many.
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub(crate) limit: usize,
+}
+
+/// Where an effect stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stands {
+    /// Behind another one of its lane.
+    Waits,
+    /// The first of its lane, to be tried.
+    Due,
+    /// Handed to its target.
+    InFlight,
+    /// Given up.
+    Dead,
+}
+
+impl From<Stands> for StandsView {
+    fn from(stands: Stands) -> Self {
+        match stands {
+            Stands::Waits => Self::Waits,
+            Stands::Due => Self::Due,
+            Stands::InFlight => Self::InFlight,
+            Stands::Dead => Self::Dead,
+        }
+    }
+}
+
 /// `entity create`.
 #[derive(Debug, Args)]
 pub(crate) struct Create {
@@ -474,6 +552,9 @@ mod tests {
         assert!(refused("machine rollback m").contains("--to"));
         assert!(refused("entity watch m/k --machine m").contains("cannot be used with"));
         assert!(refused("serve --listen nowhere").contains("--listen"));
+        assert!(refused("effect drop m/k 1").contains("--reason"));
+        assert!(refused("effect list m/k --target t").contains("cannot be used with"));
+        assert!(refused("effect list --stands dea").contains("in-flight"));
     }
 
     #[test]

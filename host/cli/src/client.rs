@@ -10,9 +10,9 @@ pub(crate) use stream::Stream;
 
 use crate::failed::{Failed, Silence};
 use interlock_daemon::api::{
-    Alive, AnswerView, Applied, ApplyRequest, CreateRequest, Created, DeployRequest, Deployed, EntityPage, EntityView,
-    EventRequest, Existing, HistoryPage, KillRequest, MachineList, MachineView, NowView, RollbackRequest, StatsView,
-    UnlockRequest, WhyView,
+    Alive, AnswerView, Applied, ApplyRequest, CreateRequest, Created, DeployRequest, Deployed, DropRequest, EffectList,
+    EntityPage, EntityView, EventRequest, Existing, HistoryPage, KillRequest, MachineList, MachineView, NowView,
+    RollbackRequest, StatsView, UnlockRequest, WhyView,
 };
 use interlock_daemon::{Problem, Reason};
 use interlock_kernel::ids::{EntityId, MachineName};
@@ -164,6 +164,25 @@ impl Client {
     pub(crate) async fn why(&self, entity: &EntityId, execution: Option<&str>) -> Result<WhyView, Failed> {
         let query = execution.map(|execution| ("execution", execution));
         self.json(self.of(Method::GET, entity, &["why"]).query(&query.as_slice()), Again::Yes).await
+    }
+
+    pub(crate) async fn effects(&self, query: &[(&str, String)]) -> Result<EffectList, Failed> {
+        self.json(self.to(Method::GET, &["v1", "effects"]).query(query), Again::Yes).await
+    }
+
+    pub(crate) async fn effects_of(&self, entity: &EntityId) -> Result<EffectList, Failed> {
+        self.json(self.of(Method::GET, entity, &["effects"]), Again::Yes).await
+    }
+
+    pub(crate) async fn retry_effect(&self, entity: &EntityId, number: u64) -> Result<NowView, Failed> {
+        // Twice would give it fresh tries twice.
+        self.json(self.of(Method::POST, entity, &["effects", &number.to_string(), "retry"]), Again::No).await
+    }
+
+    pub(crate) async fn drop_effect(&self, entity: &EntityId, number: u64, reason: &str) -> Result<NowView, Failed> {
+        let request = DropRequest { reason: reason.to_owned() };
+        let path = ["effects", &number.to_string(), "drop"];
+        self.json(self.of(Method::POST, entity, &path).json(&request), Again::No).await
     }
 
     /// What happens to one entity, or to all, behind a position or from now on.

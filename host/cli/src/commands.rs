@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod component;
 pub(crate) mod deploy;
+pub(crate) mod effect;
 pub(crate) mod entity;
 pub(crate) mod explore;
 mod first;

@@ -70,6 +70,13 @@ impl Out {
         }
     }
 
+    /// What a daemon warns of; with `--json` its answer has it.
+    pub(crate) fn warnings<'a>(&self, findings: impl Iterator<Item = &'a interlock_daemon::api::Finding>) {
+        if !self.json {
+            findings.for_each(|finding| self.complain(show::finding(finding, self.paint_err).trim_end()));
+        }
+    }
+
     /// What went wrong, last.
     pub(crate) fn failed(&self, failed: &Failed) {
         if self.json {

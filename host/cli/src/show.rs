@@ -1,6 +1,7 @@
 //! What people read. Every function here is text from an answer; the same answer is JSON with `--json`.
 
 mod diff;
+mod effect;
 mod entity;
 mod explore;
 mod findings;
@@ -15,6 +16,7 @@ mod time;
 mod why;
 
 pub(crate) use diff::diff;
+pub(crate) use effect::{effect, effects};
 pub(crate) use entity::{answer, entities, entity};
 pub(crate) use explore::{Searched, searched};
 pub(crate) use findings::{finding, report};

@@ -55,6 +55,8 @@ pub struct EffectView {
     pub number: u64,
     /// The effect.
     pub effect: Effect,
+    /// The incarnation of its entity.
+    pub incarnation: u64,
     /// Whether the execution that asked for it is over.
     pub outstanding: bool,
 }
@@ -270,14 +272,16 @@ async fn agenda(core: &Arc<Core>, now: u64) -> Result<Agenda, StoreError> {
 }
 
 fn effects_in(view: &TxnView<'_>, entity: &EntityId) -> Result<Vec<EffectView>, Stop> {
-    let running = crate::read::head_in(view, entity)?.and_then(|head| head.lock).map(|lock| lock.ordinal);
+    let head = crate::read::head_in(view, entity)?;
+    let incarnation = head.as_ref().map_or(0, |head| head.incarnation.get());
+    let running = head.and_then(|head| head.lock).map(|lock| lock.ordinal);
     Ok(view
         .scan(&Span::Effects(entity.clone()), LIST_MAX)?
         .into_iter()
         .filter_map(|(key, record)| match (key, record) {
             (Key::Effect(entity, number), Record::Effect(effect)) => {
                 let outstanding = running != Some(effect.execution);
-                Some(EffectView { entity, number, effect: *effect, outstanding })
+                Some(EffectView { entity, number, effect: *effect, incarnation, outstanding })
             }
             _ => None,
         })

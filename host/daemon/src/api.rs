@@ -5,6 +5,7 @@
 //! `views.rs` for how records become answers, `problem.rs` for every refusal.
 
 mod document;
+mod effect;
 mod entity;
 mod event;
 mod history;
@@ -14,6 +15,7 @@ mod machine;
 mod why;
 
 pub use document::Document;
+pub use effect::{DropRequest, EffectList, EffectRequestView, EffectView, OutboxView, StandsView};
 pub use entity::{
     Applied, ApplyRequest, ConditionView, CreateRequest, Created, DesiredView, EntityPage, EntitySummary, EntityView,
     Existing, FirstEvent, HolderView, KillRequest, Kind, LastExecutionView, LockView, NowView, ParkView, TimerView,

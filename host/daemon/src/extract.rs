@@ -239,6 +239,21 @@ impl<S: Send + Sync> FromRequestParts<S> for EventPath {
     }
 }
 
+/// The entity and the number of an effect that a path names.
+pub(crate) struct EffectPath(pub(crate) EntityId, pub(crate) u64);
+
+impl<S: Send + Sync> FromRequestParts<S> for EffectPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path((machine, key, number)) =
+            Path::<(String, String, String)>::from_request_parts(parts, state).await.map_err(bad_path)?;
+        let entity = EntityId { machine: machine.parse()?, key: key.parse()? };
+        let bad = || Problem::invalid("path", "an effect's number", format_args!("{number:?}"));
+        digits(&number).map(|number| Self(entity, number)).ok_or_else(bad)
+    }
+}
+
 fn bad_path(why: axum::extract::rejection::PathRejection) -> Problem {
     Problem::invalid("path", "percent-encoded UTF-8", why.body_text())
 }

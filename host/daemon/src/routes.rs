@@ -1,5 +1,6 @@
 //! The routes: a request in, a command or a question to the coordinator, an answer out.
 
+pub(crate) mod effects;
 pub(crate) mod entities;
 pub(crate) mod events;
 pub(crate) mod health;
@@ -33,6 +34,7 @@ use utoipa_axum::routes;
         (name = "entities", description = "Durable subjects that follow a machine"),
         (name = "events", description = "What happens to them"),
         (name = "leases", description = "Named exclusive rights with a time to live"),
+        (name = "effects", description = "Requests that entities have made to the outside"),
         (name = "watch", description = "What happened, told as it happens"),
         (name = "host", description = "The host itself")
     )
@@ -61,6 +63,10 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(why::lease))
         .routes(routes!(why::entity))
         .routes(routes!(watch::lease))
+        .routes(routes!(effects::list))
+        .routes(routes!(effects::of))
+        .routes(routes!(effects::retry))
+        .routes(routes!(effects::abandon))
         .routes(routes!(watch::entity))
         .routes(routes!(watch::all))
         .routes(routes!(health::alive))

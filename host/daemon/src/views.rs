@@ -9,8 +9,8 @@ pub(crate) use leases::{lease, lease_summary};
 
 use crate::api::{
     AnswerKind, AnswerView, ChangedView, ConditionView, Document, EntitySummary, EntityView, EntryView, FailureView,
-    HolderView, Kind, LastExecutionView, LeaseEntryView, LockView, ParkView, RejectionView, RevisionView, TimerView,
-    WaitingFor,
+    HolderView, Kind, LastExecutionView, LeaseEntryView, LockView, OutboxView, ParkView, RejectionView, RevisionView,
+    TimerView, WaitingFor,
 };
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::machine::{Machine, Revision, StateKind};
@@ -110,6 +110,8 @@ impl Around<'_> {
                 })
                 .collect(),
             inbox: head.inbox.length,
+            outbox: OutboxView { unsettled: head.outbox.unsettled, dead: head.outbox.dead },
+            outstanding: Vec::new(), // of records of their own
             last_execution: head.last.as_ref().map(|last| LastExecutionView {
                 execution: head.execution(id, last.ordinal).to_string(),
                 succeeded: last.succeeded,
@@ -163,6 +165,7 @@ fn waiting_for(head: &Head, lock: &Lock, dispatched: Dispatched) -> WaitingFor {
         (None, Some(_), _) => WaitingFor::Step,
         (None, None, Some(_)) => WaitingFor::BackOff,
         (None, None, None) if head.awaits.is_some() => WaitingFor::Lease,
+        (None, None, None) if head.outbox.unsettled > 0 => WaitingFor::Effect,
         (None, None, None) if !head.timers.is_empty() => WaitingFor::Timer,
         (None, None, None) => WaitingFor::Event,
     }

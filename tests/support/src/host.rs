@@ -99,11 +99,13 @@ pub struct Setup {
     pub stop_within: Duration,
     /// No file of the daemon may grow past this, as on a disk that is full.
     pub file_bytes_max: Option<u64>,
+    /// What the daemon logs, as `RUST_LOG` says it; as the test's own environment says if it is none.
+    pub log: Option<&'static str>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { slots: 8, stop_within: Duration::from_secs(4), file_bytes_max: None }
+        Self { slots: 8, stop_within: Duration::from_secs(4), file_bytes_max: None, log: None }
     }
 }
 
@@ -197,6 +199,9 @@ impl Host {
                 shell
             }
         };
+        if let Some(log) = self.setup.log {
+            command.env("RUST_LOG", log);
+        }
         let mut child = command
             .arg("serve")
             .arg(self.data())

@@ -42,5 +42,8 @@ pub(crate) async fn run(args: Deploy, client: &Client, out: Out) -> Result<(), F
     let request = DeployRequest { manifest: text, component: bytes.as_deref().map(base64::encode) };
     let deployed = client.deploy(&request).await?;
     out.result(&deployed, |paint| show::deployed(&deployed, paint));
+    // What only the daemon knows: its operator's configuration.
+    let here = |code: &str| report.problems.iter().any(|problem| problem.code == code);
+    out.warnings(deployed.warnings.iter().filter(|finding| !here(&finding.code)));
     Ok(())
 }

@@ -50,7 +50,8 @@ pub(crate) async fn run(args: Entity, client: &Client, out: Out) -> Result<(), F
     }
 }
 
-fn stands(now: &NowView) -> String {
+/// Where an entity stands after an operator's verb.
+pub(super) fn stands(now: &NowView) -> String {
     let already = if now.changed { "" } else { "   as it was already" };
     format!("{}   {}   version {}{already}\n", now.entity, now.state, now.version)
 }

@@ -4,7 +4,7 @@ use super::machine::labels;
 use super::{Paint, ago, clock, fields, table};
 use crate::client::line;
 use interlock_daemon::api::{
-    AnswerKind, AnswerView, Document, EntityPage, EntityView, ExecutionOutcome, Kind, LockView, WaitingFor,
+    AnswerKind, AnswerView, Document, EntityPage, EntityView, ExecutionOutcome, Kind, LockView, OutboxView, WaitingFor,
 };
 
 /// One entity, whole.
@@ -47,6 +47,7 @@ pub(crate) fn entity(entity: &EntityView, paint: Paint) -> String {
     }));
     pairs.extend([
         ("inbox", if entity.inbox == 0 { String::new() } else { format!("{} waiting", entity.inbox) }),
+        ("outbox", outbox(entity)),
         (
             "last",
             entity.last_execution.as_ref().map_or(String::new(), |last| {
@@ -60,6 +61,17 @@ pub(crate) fn entity(entity: &EntityView, paint: Paint) -> String {
     ]);
     text.push_str(&fields("", &pairs));
     text
+}
+
+/// What is not settled of its effects, and what of it an execution has left that is over.
+fn outbox(entity: &EntityView) -> String {
+    let OutboxView { unsettled, dead } = entity.outbox;
+    if unsettled == 0 && dead == 0 {
+        return String::new();
+    }
+    let late = entity.outstanding.len();
+    let late = if late == 0 { String::new() } else { format!(", {late} of executions that are over") };
+    format!("{unsettled} to settle, {dead} given up{late}")
 }
 
 fn lock((execution, lock): (&String, &LockView)) -> String {
@@ -85,6 +97,7 @@ const fn waiting(waiting: WaitingFor) -> &'static str {
     match waiting {
         WaitingFor::Step => "a step runs",
         WaitingFor::Timer => "waiting for a timer",
+        WaitingFor::Effect => "waiting for the result of an effect",
         WaitingFor::Event => "waiting for an event",
         WaitingFor::BackOff => "waiting for the next attempt",
         WaitingFor::Slot => "waiting for a free slot",

@@ -1,6 +1,7 @@
 //! Entities: making them, asking about them, the operator's verbs.
 
 use super::Document;
+use super::effect::{EffectView, OutboxView};
 use super::event::{AnswerView, ExpectView};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -200,6 +201,10 @@ pub struct EntityView {
     pub timers: Vec<TimerView>,
     /// Events that wait for the entity to come to rest.
     pub inbox: u32,
+    /// Its outbox.
+    pub outbox: OutboxView,
+    /// Effects whose execution is over: what the entity may still do, whatever state it is in.
+    pub outstanding: Vec<EffectView>,
     /// How the last execution ended.
     pub last_execution: Option<LastExecutionView>,
     /// When it was created.
@@ -262,6 +267,8 @@ pub enum WaitingFor {
     Step,
     /// A timer.
     Timer,
+    /// The result of an effect.
+    Effect,
     /// An event from outside.
     Event,
     /// The next attempt's time.
@@ -293,7 +300,8 @@ pub struct ConditionView {
 /// Why nothing is tried any more.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ParkView {
-    /// One word for programs: `exhausted`, `permanent`, `deadline`, `crash-loop`, `runaway`, `execution-limit`.
+    /// One word for programs: `exhausted`, `permanent`, `deadline`, `crash-loop`, `runaway`, `execution-limit`,
+    /// `effect-failed`, and others that may come.
     pub code: String,
     /// For people.
     pub reason: String,

@@ -26,7 +26,8 @@ pub struct EntryView {
     pub version: u64,
     /// What happened, in one word: `created`, `event`, `queued`, `refused`, `applied`, `desired-changed`,
     /// `transition`, `saved`, `timer`, `begun`, `ended`, `failure-path`, `parked`, `unparked`, `killed`,
-    /// `unlocked`, `leased`, `returned`, `lease-lost`, `awaits`, `deleted`, `fact`.
+    /// `unlocked`, `leased`, `returned`, `lease-lost`, `awaits`, `deleted`, `effect-done`, `effect-fenced`,
+    /// `effect-failed`, `effect-dropped`, `effect-retried`, `fact`.
     pub kind: String,
     /// What happened, in a few words for people.
     pub what: String,

@@ -51,6 +51,8 @@ pub enum Because {
     Lease,
     /// It waits for a timer.
     Timer,
+    /// The result of an effect.
+    Effect,
     /// It waits for an event from outside.
     Event,
     /// It is parked, or nothing that is pending could move it.

@@ -153,7 +153,29 @@ mod tests {
         ];
         let lines: String = tries.iter().map(|made| format!("{:?}\n", tried(made, 90_000, MAX))).collect();
         assert!(!lines.contains("10.0.0.7"), "no address reaches a step: {lines}");
-        expect![[r#""#]].assert_eq(&lines);
+        expect![[r#"
+            Done(Said { status: 200, body: Some({"id":7}), truncated: false })
+            Done(Said { status: 201, body: Some([1]), truncated: false })
+            Done(Said { status: 202, body: Some("123"), truncated: false })
+            Done(Said { status: 204, body: None, truncated: false })
+            Done(Said { status: 200, body: Some("{\"id\": 7"), truncated: false })
+            Done(Said { status: 200, body: Some("�a"), truncated: false })
+            Fenced(Said { status: 412, body: Some("stale"), truncated: false })
+            Failed(Said { status: 400, body: Some({"title":"bad"}), truncated: false })
+            Failed(Said { status: 302, body: None, truncated: false })
+            Again { after_ms: None, reason: "status 408", maybe_sent: true }
+            Again { after_ms: None, reason: "status 425", maybe_sent: true }
+            Again { after_ms: Some(7000), reason: "status 429", maybe_sent: true }
+            Again { after_ms: Some(10000), reason: "status 503", maybe_sent: true }
+            Again { after_ms: Some(3600000), reason: "status 500", maybe_sent: true }
+            Again { after_ms: None, reason: "status 500", maybe_sent: true }
+            Again { after_ms: None, reason: "expected an answer, got none in time", maybe_sent: true }
+            Again { after_ms: None, reason: "expected an answer, got a refusal", maybe_sent: false }
+            Again { after_ms: None, reason: "expected an answer, got one that is not HTTP", maybe_sent: true }
+            Failed(Said { status: 307, body: None, truncated: false })
+            Refused { reason: "by the rule `allow`: expected an `effects.allow` of the operator for its URL, got none" }
+        "#]]
+        .assert_eq(&lines);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::app::{App, Shared};
 use crate::extract::{Body, EntityPath, Params, if_match};
 use crate::limits::{PAGE_DEFAULT, PAGE_MAX};
 use crate::problem::{Problem, Reason};
-use crate::routes::events;
+use crate::routes::{effects, events};
 use crate::views::{self, Around, Dispatched};
 use axum::Json;
 use axum::extract::State;
@@ -169,7 +169,14 @@ async fn found(app: &App, entity: &EntityId) -> Result<Option<EntityView>, Probl
     let Some(found) = app.coordinator.entity(entity).await? else { return Ok(None) };
     let dispatched = if found.phase == Some(Phase::WaitingForSlot) { Dispatched::No } else { Dispatched::Yes };
     let around = Around { machine: &found.revision.machine, clocks: app.clocks(found.store_ms), dispatched };
-    Ok(Some(around.entity(entity, &found.head, found.documents, &found.conditions)))
+    let mut view = around.entity(entity, &found.head, found.documents, &found.conditions);
+    if found.head.outbox.unsettled > 0 || found.head.outbox.dead > 0 {
+        let effects = app.coordinator.effects_of(entity).await?;
+        let outstanding = effects.iter().filter(|effect| effect.outstanding);
+        let told = outstanding.map(|effect| effects::view(effect, around.clocks, effects::Told::InShort));
+        view.outstanding = told.collect();
+    }
+    Ok(Some(view))
 }
 
 /// What clients want, and whether the steps have seen it. The header `ETag` is the generation.
@@ -334,7 +341,8 @@ pub(crate) async fn unlock(
     operate(&app, &entity, Verb::Unlock { entity: entity.clone(), to, force, reason }).await
 }
 
-async fn operate(app: &App, entity: &EntityId, verb: Verb) -> Result<Json<NowView>, Problem> {
+/// An operator's verb about an entity.
+pub(crate) async fn operate(app: &App, entity: &EntityId, verb: Verb) -> Result<Json<NowView>, Problem> {
     let Outcome::Now { version, state, changed } = app.submit(&entity.machine, verb).await? else {
         return Err(Problem::internal("another outcome than an operator's verb has"));
     };

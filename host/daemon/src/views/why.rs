@@ -6,8 +6,8 @@ use super::{Clocks, Dispatched, failure, rfc3339};
 use crate::api::{AwaitsView, Because, LeaseUntilView, NextView, WaitingFor, WhyView};
 use interlock_coordinator::{EffectView, LeaseView as Found};
 use interlock_kernel::ids::{EntityId, Name};
-use interlock_kernel::machine::{FailurePath, Machine, State, StateKind};
-use interlock_kernel::record::{Head, Lock, Owner, Stands};
+use interlock_kernel::machine::{EFFECT_DONE, EFFECT_FAILED, FailurePath, Machine, State, StateKind};
+use interlock_kernel::record::{Head, Lock, Outbox, Owner, Stands};
 use interlock_kernel::time::WallTime;
 
 /// An entity, and what a look at it found beside its head.
@@ -109,6 +109,11 @@ impl Looked<'_> {
                 let lease = head.awaits.as_ref().map(ToString::to_string).unwrap_or_default();
                 (Because::Lease, format!("{step} does not begin before it has lease {lease}{}", self.place()))
             }
+            WaitingFor::Effect => {
+                let left = head.outbox.unsettled;
+                let left = if left == 1 { "an effect".to_owned() } else { format!("{left} effects, in their order") };
+                (Because::Effect, format!("it waits in {state} for what comes of {left}"))
+            }
             WaitingFor::Timer => {
                 let name = head.timers.iter().min_by_key(|timer| timer.due).map(|timer| timer.name.to_string());
                 let also = match self.events() {
@@ -127,7 +132,10 @@ impl Looked<'_> {
     }
 
     fn events(&self) -> Vec<&str> {
-        self.state().map(|state| state.on.keys().map(|name| name.as_str()).collect()).unwrap_or_default()
+        // Results of effects are none that somebody sends.
+        let sent = |name: &&Name| **name != *EFFECT_DONE && **name != *EFFECT_FAILED;
+        let names = self.state().into_iter().flat_map(|state| state.on.keys());
+        names.filter(sent).map(|name| name.as_str()).collect()
     }
 
     fn timers(&self) -> Vec<NextView> {
@@ -241,6 +249,10 @@ impl Looked<'_> {
         commands.extend(self.given_up());
         if self.head.park.is_some() {
             commands.push(format!("interlock entity unpark {id}"));
+        }
+        let Outbox { unsettled, dead, .. } = self.head.outbox;
+        if unsettled > 0 || dead > 0 {
+            commands.push(format!("interlock effect list {id}"));
         }
         if because == Because::Lease {
             commands.extend(self.head.awaits.as_ref().map(|lease| format!("interlock why --lease {}", quoted(lease))));

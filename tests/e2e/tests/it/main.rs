@@ -9,10 +9,14 @@
 mod host;
 mod ledger;
 mod machines;
+mod sink;
 mod world;
 
 mod build;
 mod deploys;
+mod effect_kills;
+mod effect_limits;
+mod effects;
 mod events;
 mod faults;
 mod health;
