@@ -68,14 +68,14 @@ async fn write(State(set): State<Arc<Set>>, headers: HeaderMap, elements: Bytes)
 }
 
 /// The check and the write are one transaction.
-fn replace(db: &mut Connection, fence: Fence, headers: &HeaderMap, elements: &[u8]) -> Result<(), Problem> {
-    let tx = sqlite::begin(db)?;
+fn replace(db: &mut Connection, fence: Fence, headers: &HeaderMap, elements: &[u8]) -> Result<(), Box<Problem>> {
+    let boxed = |error: sqlite::Error| Box::new(Problem::from(error));
+    let tx = sqlite::begin(db).map_err(boxed)?;
     if fence == Fence::Present {
-        let fence = interlock_fence::Fence::read(headers)?;
-        sqlite::raise(&tx, &fence)?;
+        let fence = interlock_fence::Fence::read(headers).map_err(|bad| Box::new(bad.into()))?;
+        sqlite::raise(&tx, &fence).map_err(boxed)?;
     }
     let text = String::from_utf8_lossy(elements);
-    tx.execute("UPDATE kept SET elements = ?1", [text.as_ref()]).map_err(sqlite::Error::from)?;
-    tx.commit().map_err(sqlite::Error::from)?;
-    Ok(())
+    tx.execute("UPDATE kept SET elements = ?1", [text.as_ref()]).map_err(|error| boxed(error.into()))?;
+    tx.commit().map_err(|error| boxed(error.into()))
 }

@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(kept(&[b'a'; MAX]), (MAX, true));
         assert_eq!(kept(&[1; MAX]), (2 + 60, true), "ten control characters of six bytes");
         // Numbers grow: what no longer fits as JSON is text.
-        let numbers = format!("[{}]", vec!["1e15"; 10].join(","));
+        let numbers = format!("[{}]", ["1e15"; 10].join(","));
         assert_eq!(kept(numbers.as_bytes()), (numbers.len() + 2, false));
         let deep = "[".repeat(DEPTH_MAX + 1) + &"]".repeat(DEPTH_MAX + 1);
         assert!(

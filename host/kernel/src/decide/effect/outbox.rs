@@ -17,6 +17,13 @@ pub(in crate::decide) struct Slot {
     now: Option<Effect>,
 }
 
+/// What the receiver of an effect fences, and by which token.
+struct Fence {
+    resource: String,
+    lease: Option<LeaseName>,
+    token: FencingToken,
+}
+
 /// What an entity has in its outbox, read when it is asked for.
 #[derive(Default)]
 pub(in crate::decide) struct Slots(Option<BTreeMap<u64, Slot>>);
@@ -118,13 +125,13 @@ impl Draft<'_> {
             }
         };
         let fence = match &target.fence {
-            None => Ok((self.id.to_string(), None, claim.token)),
+            None => Ok(Fence { resource: self.id.to_string(), lease: None, token: claim.token }),
             Some(value) => {
                 let payload = if self.head.cause.payload { self.doc(Part::Cause)? } else { None };
                 self.fenced_by(value, payload, claim)?
             }
         };
-        let (resource, lease, token) = match fence {
+        let Fence { resource, lease, token } = match fence {
             Ok(fence) => fence,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -158,7 +165,7 @@ impl Draft<'_> {
         value: &crate::value::Value,
         payload: Option<Doc>,
         claim: &Claim,
-    ) -> Result<Result<(String, Option<LeaseName>, FencingToken), Rejection>, Stop> {
+    ) -> Result<Result<Fence, Rejection>, Stop> {
         let name = match self.names(std::slice::from_ref(value), payload)?.map(|mut names| names.pop()) {
             Ok(Some(name)) => name,
             Ok(None) => return Ok(Err(Rejection::new(Code::Require, &self.id, "the name of a lease", "none"))),
@@ -174,7 +181,7 @@ impl Draft<'_> {
             return Ok(Err(Rejection::new(Code::Require, &self.id, expected, got)));
         }
         let token = lease.holder().map_or(claim.token, |holder| holder.token);
-        Ok(Ok((name.to_string(), Some(name), token)))
+        Ok(Ok(Fence { resource: name.to_string(), lease: Some(name), token }))
     }
 
     /// Whether the lanes have room for more.
