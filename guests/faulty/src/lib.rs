@@ -9,6 +9,8 @@ mod event_twice;
 mod first_try;
 mod forgotten_path;
 mod late_payment;
+mod lease_outlasted;
+mod lease_remembered;
 mod lost_update;
 mod memory;
 mod promised_early;
@@ -40,4 +42,8 @@ steps!(
     lost_update::bill_mended,
     first_try::boot,
     first_try::boot_mended,
+    lease_remembered::empty,
+    lease_remembered::empty_mended,
+    lease_outlasted::draft,
+    lease_outlasted::send,
 );

@@ -29,6 +29,13 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("fence-loop", |_| loop_for_ever()),
     ("fence-calls", fence_calls),
     ("lease-not-granted", lease_not_granted),
+    ("lease-every-import", lease_every_import),
+    ("lease-names", lease_names),
+    ("lease-times", lease_times),
+    ("lease-busy", lease_busy),
+    ("lease-refusals", lease_refusals),
+    ("lease-lost-loop", lease_lost_loop),
+    ("lease-lost-calls", lease_lost_calls),
     ("timer-set", timer_set),
     ("timer-names", timer_names),
     ("timer-not-declared", timer_not_declared),
@@ -124,6 +131,99 @@ fn fence_calls(entity: &Entity) -> Went {
 
 fn lease_not_granted(entity: &Entity) -> Went {
     all_refused(["master", "", "../x", "a\0b"].map(|name| lease::acquire(entity, name, Some(u64::MAX)).map(drop)))
+}
+
+/// What it may, every function of it: what it saw on the way.
+fn lease_every_import(entity: &Entity) -> Went {
+    match lease_by_lease(entity) {
+        Ok(said) => Went::Refused(said),
+        Err(e) => Went::Through(heard(&e)),
+    }
+}
+
+fn lease_by_lease(entity: &Entity) -> Result<Vec<String>, Rejection> {
+    let mut said = Vec::new();
+    let mut see = |what: &str, is: bool| said.push(format!("{what}: {is}"));
+    let desk = lease::acquire(entity, "desk", None)?;
+    let token = fencing::lease_token(&desk);
+    see("named", desk.name() == "desk");
+    see("above the attempt's token", token > fencing::token(entity));
+    see("the declared time", (1..=2_000).contains(&desk.left_ms()));
+    let again = lease::acquire(entity, "desk", Some(5_000))?;
+    see("the same token", fencing::lease_token(&again) == token);
+    see("the time it asked for", (2_001..=5_000).contains(&again.left_ms()));
+    drop(again);
+    see("dropped and held", fencing::still_holds_lease(&desk));
+    desk.extend(Some(10_000))?;
+    see("extended", (5_001..=10_000).contains(&desk.left_ms()));
+    desk.extend(None)?;
+    see("as declared again", (1..=2_000).contains(&desk.left_ms()));
+    let other = lease::acquire(entity, "desk", None)?;
+    lease::Lease::release(desk)?;
+    see("held after its release", fencing::still_holds_lease(&other));
+    let stale = lease::Lease::release(other).err().map(|no| no.code);
+    see("fenced by another release", stale.as_deref() == Some("fenced"));
+    let anew = lease::acquire(entity, "desk", None)?;
+    see("a higher token", fencing::lease_token(&anew) > token);
+    Ok(said)
+}
+
+/// Names that are none, and one of a mebibyte.
+fn lease_names(entity: &Entity) -> Went {
+    let (long, longer) = ("x".repeat(201), "x".repeat(1 << 20));
+    all_refused(
+        ["", "room-*", "room-\0", "\u{7f}", &long, &longer].map(|name| lease::acquire(entity, name, None).map(drop)),
+    )
+}
+
+/// Times beyond every bound, of a lease that it may have, and of one that it has.
+fn lease_times(entity: &Entity) -> Went {
+    let times = [0, 999, 10_001, u64::MAX];
+    let taken = times.map(|ttl_ms| lease::acquire(entity, "desk", Some(ttl_ms)).map(drop));
+    let Ok(desk) = lease::acquire(entity, "desk", None) else { return Went::Through("it had no desk".to_owned()) };
+    let extended = times.map(|ttl_ms| desk.extend(Some(ttl_ms)));
+    match (all_refused(taken), all_refused(extended)) {
+        (Went::Refused(mut codes), Went::Refused(more)) => {
+            codes.extend(more);
+            Went::Refused(codes)
+        }
+        (Went::Refused(_), through) | (through, _) => through,
+    }
+}
+
+/// One that somebody else has.
+fn lease_busy(entity: &Entity) -> Went {
+    all_refused([lease::acquire(entity, "room-1", None).map(drop)])
+}
+
+fn lease_refusals(entity: &Entity) -> Went {
+    for _ in 0..40 {
+        let _ = lease::acquire(entity, "nothing", None);
+    }
+    Went::Through("40 refusals were answered".to_owned())
+}
+
+/// For a test that lets its lease run out: it computes on, and asks for nothing.
+fn lease_lost_loop(entity: &Entity) -> Went {
+    let _desk = lease::acquire(entity, "desk", Some(1_000));
+    loop_for_ever()
+}
+
+/// The same, and it asks once it has seen that it lost it.
+fn lease_lost_calls(entity: &Entity) -> Went {
+    let Ok(desk) = lease::acquire(entity, "desk", Some(1_000)) else { return Went::Through("no desk".to_owned()) };
+    while desk.left_ms() > 0 {
+        black_box(entity.version());
+    }
+    match save(entity) {
+        Ok(()) => say("a save without its lease was accepted"),
+        Err(e) => say(&heard(&e)),
+    }
+    match entity.transition(&change("alarm")) {
+        Ok(()) => say("a transition without its lease was accepted"),
+        Err(e) => say(&heard(&e)),
+    }
+    Went::Over(Ok(()))
 }
 
 /// What it may: the transition to `calm` carries the timer.

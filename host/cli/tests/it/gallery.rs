@@ -13,13 +13,15 @@ use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Each fault, and the promise by which it is found.
-const FAULTS: [(&str, &str); 11] = [
+const FAULTS: [(&str, &str); 13] = [
     ("check-then-act", "never more is spent than there is"),
     ("desired-unseen", "what clients want is what runs"),
     ("event-twice", "the deposit is booked once"),
     ("first-try", "what runs has a disk"),
     ("forgotten-path", "nothing is left parked"),
     ("late-payment", "no ticket is shipped for a seat that was given back"),
+    ("lease-outlasted", "what is sent has the channel"),
+    ("lease-remembered", "nobody empties a mailbox without its lease"),
     ("lost-update", "no usage is lost"),
     ("memory", "every row is counted"),
     ("promised-early", "a pool has the size that it promises"),

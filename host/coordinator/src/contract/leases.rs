@@ -2,9 +2,11 @@
 
 use super::stopped::Stopped;
 use super::{Handle, Refusal, words};
+use crate::error::SubmitError;
 use crate::executor::HeldLease;
 use interlock_kernel::command::LeaseAsk;
 use interlock_kernel::ids::LeaseName;
+use interlock_kernel::rejection::Code;
 
 /// A request for a lease that a step may make now.
 #[derive(Debug)]
@@ -75,7 +77,14 @@ impl Handle {
     }
 
     async fn lease(&mut self, ask: LeaseAsk) -> Result<Option<HeldLease>, Refusal> {
-        self.attempt.lease(ask).await.map_err(|error| self.refuse_submit(error))
+        match self.attempt.lease(ask).await {
+            // A handle that outlived its grant: the attempt goes on. One that lost the entity is told so by its subject.
+            Err(SubmitError::Rejected(no)) if no.code == Code::Fenced && no.subject.starts_with("lease ") => {
+                self.rights.refused_grant();
+                Err((*no).into())
+            }
+            done => done.map_err(|error| self.refuse_submit(error)),
+        }
     }
 }
 

@@ -78,6 +78,11 @@ impl Rights {
         }
     }
 
+    /// The step is told that it no longer holds a lease, and may go on with the entity.
+    pub(crate) fn refused_grant(&mut self) {
+        self.refusals = self.refusals.saturating_add(1);
+    }
+
     /// The step is told that it no longer holds the entity.
     pub(crate) fn told_lost(&mut self) {
         self.lost = true;

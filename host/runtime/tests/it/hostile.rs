@@ -98,7 +98,7 @@ async fn a_fenced_guest_that_calls_is_ended() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn leases_that_nobody_granted_are_not_found() -> Result<()> {
-    heard(&refused("lease-not-granted").await?, &["not_found"])
+    heard(&refused("lease-not-granted").await?, &["not_found", "invalid"])
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@ mod bed;
 mod deploy;
 mod hostile;
 mod imports;
+mod leases;
 mod library;
 mod speed;
 mod timers;

@@ -73,6 +73,7 @@ fn a_lease_is_taken_renewed_and_given_back() {
         let token = disk.token();
         disk.release()?;
         assert!(!again.still_holds(), "another handle of the same grant");
+        assert_eq!(code(again.release()), "fenced");
         let anew = copier.lease("disk")?;
         assert!(anew.token() > token);
         Ok(copier.transition(to("idle"))?)
@@ -81,7 +82,7 @@ fn a_lease_is_taken_renewed_and_given_back() {
     assert_eq!(ran.end, End::Done, "{ran}");
     let lease = host.lease("disk");
     assert_eq!(lease.holder(), None, "it ended with its execution");
-    let entries = ["acquired", "extended", "extended", "extended", "released", "acquired", "released"];
+    let entries = ["acquired", "extended", "extended", "extended", "released", "fenced", "acquired", "released"];
     assert_eq!(lease.entries(), entries);
 }
 
@@ -208,6 +209,35 @@ fn a_lease_outlives_a_crash_with_its_token() {
     host.entity("a").state_is("copied");
     assert_eq!(host.lease("disk").entries(), ["acquired", "extended"], "the same grant");
     assert!(host.story().contains("acquire disk: held for 10000 ms, token "), "{}", host.story());
+}
+
+fn renew(copier: &Entity) -> Result<Done, Failure> {
+    let disk = copier.lease("disk")?;
+    disk.extend_for(SECOND * 60)?;
+    Ok(copier.transition(to("copied"))?)
+}
+
+/// As oban 1488: what nobody knows to be renewed is not counted upon.
+#[test]
+fn a_renewal_that_nobody_knows_of_ends_the_attempt_and_the_lease_when_it_would_have_ended() {
+    for (fault, left) in [
+        (Fault::Unknown { kept: false }, SECOND * 10),
+        (Fault::Unavailable, SECOND * 10),
+        (Fault::Unknown { kept: true }, SECOND * 60),
+    ] {
+        let mut host = copying(renew);
+        host.fault(at("copy").call(2), fault);
+        host.run();
+        let _ = host.ran()[0].failed("unavailable");
+        // Back-off is a second: what the execution has lasts as long as that, and its time to live.
+        let lease = host.lease("disk");
+        assert!(lease.time_left().is_some_and(|time| time >= left), "{fault:?}: {lease}");
+        host.acquire("disk", "rival", SECOND).refused("busy");
+        host.advance(SECOND);
+        host.entity("a").state_is("copied");
+        let token = host.lease("disk").token();
+        assert_eq!(lease.token(), token, "{fault:?}: the same grant");
+    }
 }
 
 #[test]
