@@ -324,3 +324,27 @@ fn what_becomes_of_a_lease_is_told_by_its_watch_and_by_no_other() -> Result<()> 
     }
     Ok(())
 }
+
+#[test]
+fn the_page_on_leases_runs_as_printed() -> Result<()> {
+    let (_folder, serving) = daemon()?;
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/leases.md"))?;
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_interlock")).parent().context("its folder")?;
+    let path = format!("{}:{}", program.display(), std::env::var("PATH")?);
+    let blocks: Vec<_> = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    ensure!(blocks.len() == 2, "{blocks:?}");
+    let mut told = String::new();
+    for block in blocks {
+        let mut shell = Command::new("sh");
+        let shell =
+            shell.args(["-euc", block]).env("PATH", &path).env("INTERLOCK_URL", &serving.url).stdin(Stdio::null());
+        let output = shell.output()?;
+        let said = String::from_utf8(output.stdout)?;
+        ensure!(output.status.success(), "{block}\n{said}{}", String::from_utf8_lossy(&output.stderr));
+        told.push_str(&said);
+    }
+    for part in ["deploy/web is mine, with token ", "held by run 4712 for ", "renewed for 60 s", "given back", "free"] {
+        ensure!(told.contains(part), "{part} is not in {told}");
+    }
+    Ok(())
+}
