@@ -229,9 +229,9 @@ fn what_is_not_so_with_a_lease_is_named() {
     expect![[r#"
         line 12: always "it always has the disk": it, at 0:00: expected its execution to have the lease disk, got held by nobody
         line 5: the answer to acquire disk for 30 s, as rival: expected accepted or queued, got refused busy: expected a free lease, got held by copier/it@i1.1 for 0 ms, at least 2 min more unless it is given back
-        line 10: holder of the lease disk: expected rival, got it
-        line 10: line of the lease disk: expected 2, got 0
-        line 10: history of the lease disk: expected "released", got acquired by copier/it@i1.1, token t2 | contended by rival
+        line 10: holder of the lease disk, at 0:00: expected rival, got it
+        line 10: line of the lease disk, at 0:00: expected 2, got 0
+        line 10: history of the lease disk, at 0:00: expected "released", got acquired by copier/it@i1.1, token t2 | contended by rival
         line 8: the fault never came: expected any step to make call 1 after this, got no such call"#]].assert_eq(&misses.join("\n"));
 }
 
