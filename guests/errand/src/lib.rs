@@ -1,6 +1,6 @@
 //! A step that has the requests made that its event names, all in one commit: what the tests of effects run on.
 
-use interlock::{Done, Entity, Event, Failure, steps, to};
+use interlock::{Done, Entity, Failure, steps, to};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ struct Ask {
     body: Option<serde_json::Value>,
 }
 
-fn ask(entity: &Entity, event: &Event) -> Result<Done, Failure> {
-    let errand: Errand = event.payload()?.ok_or(Failure::permanent("an event without a payload"))?;
+fn ask(entity: &Entity) -> Result<Done, Failure> {
+    let errand: Errand = entity.event().payload()?.ok_or(Failure::permanent("an event without a payload"))?;
     for ask in &errand.asks {
         let mut effect = entity.effect(&ask.target);
         for (name, value) in &ask.params {
