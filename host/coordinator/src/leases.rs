@@ -12,7 +12,7 @@ use interlock_kernel::view::{LeaseClaim, View};
 use interlock_store::StoreError;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 /// Entries shown with one lease.
 const ENTRIES_MAX: usize = 64;
@@ -58,13 +58,12 @@ impl Drop for Place {
 /// Takes a lease, standing in line as long as the request says. Dropping the future gives the place, or
 /// what was granted meanwhile, back.
 pub(crate) async fn acquire(core: &Arc<Core>, by: Principal, ask: Acquire) -> Result<Outcome, SubmitError> {
-    let first = core.submit(Command { by: by.clone(), verb: Verb::Acquire(Box::new(ask.clone())) }).await?;
-    if !matches!(first, Outcome::InLine { .. }) {
-        return Ok(first);
-    }
-    let notify = core.lines().join(&ask.lease);
-    let (lease, grant) = (ask.lease.clone(), ask.grant.clone());
-    let mut place = Place { core: core.clone(), by: by.clone(), lease, grant, notify, told: false };
+    // In a task of its own: whoever goes away before the answer would leave a place that nobody knows of.
+    let (tell, told) = oneshot::channel();
+    let (asking, asked, asker) = (core.clone(), ask.clone(), by.clone());
+    core.runtime().spawn(async move { drop(tell.send(stand(&asking, asker, asked).await)) });
+    let (first, place) = told.await.map_err(|_| StoreError::Closed)??;
+    let Some(mut place) = place else { return Ok(first) };
     loop {
         let woken = place.notify.notified();
         tokio::pin!(woken);
@@ -88,6 +87,17 @@ pub(crate) async fn acquire(core: &Arc<Core>, by: Principal, ask: Acquire) -> Re
     drop(place);
     // Its patience is over: the last word is the kernel's, with who has it.
     core.submit(Command { by, verb: Verb::Acquire(Box::new(Acquire { wait_ms: None, ..ask })) }).await
+}
+
+/// The first answer, and the place in line if there is one.
+async fn stand(core: &Arc<Core>, by: Principal, ask: Acquire) -> Result<(Outcome, Option<Place>), SubmitError> {
+    let (lease, grant) = (ask.lease.clone(), ask.grant.clone());
+    let first = core.submit(Command { by: by.clone(), verb: Verb::Acquire(Box::new(ask)) }).await?;
+    let place = matches!(first, Outcome::InLine { .. }).then(|| {
+        let notify = core.lines().join(&lease);
+        Place { core: core.clone(), by, lease, grant, notify, told: false }
+    });
+    Ok((first, place))
 }
 
 enum Stands {

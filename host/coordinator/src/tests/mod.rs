@@ -9,6 +9,7 @@ mod crowd;
 mod effects;
 mod engines;
 mod flagship;
+mod leases;
 mod lists;
 mod pending;
 mod repair;
