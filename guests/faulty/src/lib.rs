@@ -3,6 +3,7 @@
 //!
 //! `README.md` lists them; `interlock explore FOLDER` finds each.
 
+mod asked_again;
 mod check_then_act;
 mod desired_unseen;
 mod event_twice;
@@ -20,6 +21,8 @@ mod save_then_retry;
 use interlock::steps;
 
 steps!(
+    asked_again::ask,
+    asked_again::ask_mended,
     memory::load,
     memory::load_mended,
     check_then_act::check,

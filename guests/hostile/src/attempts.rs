@@ -4,7 +4,7 @@ use crate::bindings::interlock::step::transition::{Change, Checkpoint};
 use crate::bindings::interlock::step::types::{
     Appending, Assignment, Condition, ConditionStatus, Mutation, Rejection, Value,
 };
-use crate::bindings::interlock::step::{fencing, lease, log, timers};
+use crate::bindings::interlock::step::{effects, fencing, lease, log, timers};
 use crate::bindings::{Entity, Failure};
 use crate::{Went, change, heard, permanent};
 use std::hint::black_box;
@@ -41,6 +41,12 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("timer-not-declared", timer_not_declared),
     ("timer-count", timer_count),
     ("timer-times", timer_times),
+    ("effect-names", effect_names),
+    ("effect-headers", effect_headers),
+    ("effect-params", effect_params),
+    ("effect-body", effect_body),
+    ("effect-count", effect_count),
+    ("effect-not-declared", effect_not_declared),
     // what is not a step's to write
     ("desired-is-for-clients", desired_is_for_clients),
     ("version-is-for-the-host", version_is_for_the_host),
@@ -260,6 +266,83 @@ fn timer_times(entity: &Entity) -> Went {
     let after = timers::after(entity, "bell", u64::MAX).and_then(|()| entity.transition(&change("calm")));
     let at = timers::at(entity, "bell", i64::MAX).and_then(|()| entity.transition(&change("calm")));
     all_refused([after, at])
+}
+
+fn outbound(target: &str) -> effects::Outbound {
+    effects::Outbound { target: target.to_owned(), params: Vec::new(), headers: Vec::new(), body: None }
+}
+
+/// Targets under names that are none, one of them a mebibyte.
+fn effect_names(entity: &Entity) -> Went {
+    let long = "x".repeat(1 << 20);
+    let names = ["", "Tickets", "../tickets", "https://evil.example.com/", "tickets\0", long.as_str()];
+    all_refused(names.map(|name| effects::request(entity, &outbound(name))))
+}
+
+/// Headers that are the host's, the connection's or the target's secret, and those that would end a header.
+fn effect_headers(entity: &Entity) -> Went {
+    let set = |name: &str, value: &str| {
+        let headers = vec![(name.to_owned(), value.to_owned())];
+        effects::request(entity, &effects::Outbound { headers, ..outbound("tickets") })
+    };
+    all_refused([
+        set("Authorization", "Bearer stolen"),
+        set("HOST", "evil.example.com"),
+        set("idempotency_key", "of another"),
+        set("Interlock-Fencing-Token", "9007199254740991"),
+        set("Transfer-Encoding", "chunked"),
+        set("Cookie", "session=1"),
+        set("", "x"),
+        set("x\r\nHost", "evil.example.com"),
+        set("X-Note", "one\r\nHost: evil.example.com"),
+        set("X-Note", "caf\u{e9}"),
+        effects::request(
+            entity,
+            &effects::Outbound {
+                headers: (0..17).map(|nth| (format!("x-{nth}"), String::new())).collect(),
+                ..outbound("tickets")
+            },
+        ),
+    ])
+}
+
+/// A parameter of a mebibyte, many small ones, and two of one name.
+fn effect_params(entity: &Entity) -> Went {
+    let fill = |params: Vec<(String, String)>| {
+        effects::request(entity, &effects::Outbound { params, ..outbound("tickets") })
+    };
+    all_refused([
+        fill(vec![("project".to_owned(), "x".repeat(1 << 20))]),
+        fill((0..10_000).map(|nth| (format!("p{nth}"), "x".to_owned())).collect()),
+        fill(["atlas", "../admin"].map(|value| ("project".to_owned(), value.to_owned())).to_vec()),
+    ])
+}
+
+/// Bodies that are no JSON, too long or too deep.
+fn effect_body(entity: &Entity) -> Went {
+    let send = |body: String| effects::request(entity, &effects::Outbound { body: Some(body), ..outbound("tickets") });
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    all_refused([
+        send(String::new()),
+        send("{".to_owned()),
+        send("{} {}".to_owned()),
+        send("1e999".to_owned()),
+        send(nested(100_000)),
+        send(format!("\"{}\"", "x".repeat(300 << 10))),
+    ])
+}
+
+/// One request more than a commit carries; those before are carried, and judged by the commit.
+fn effect_count(entity: &Entity) -> Went {
+    let staged: Vec<_> = (0..17).map(|_| effects::request(entity, &outbound("tickets"))).collect();
+    let refused = staged.into_iter().filter_map(Result::err).collect::<Vec<_>>();
+    let committed = entity.transition(&change("calm"));
+    all_refused([refused.into_iter().next().map_or(Ok(()), Err), committed])
+}
+
+/// A good name of a target that the machine does not have.
+fn effect_not_declared(entity: &Entity) -> Went {
+    all_refused([effects::request(entity, &outbound("tickets")).and_then(|()| entity.transition(&change("calm")))])
 }
 
 // --- What is not a step's to write -------------------------------------------

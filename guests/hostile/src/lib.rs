@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 #[allow(missing_docs, unreachable_pub, unsafe_code, reason = "generated")]
 #[allow(clippy::all, clippy::allow_attributes_without_reason, reason = "generated")]
 mod bindings {
-    wit_bindgen::generate!({ path: "../../wit", world: "step-with-timers" });
+    wit_bindgen::generate!({ path: "../../wit", world: "step-with-everything" });
 }
 
 /// How an attempt went, as far as it can tell itself.

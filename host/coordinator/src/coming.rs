@@ -35,6 +35,10 @@ pub enum Awaited {
     Deadline,
     /// The running attempt has: `idle-deadline` or `total-deadline`.
     AttemptDeadline(&'static str),
+    /// An effect on a target is tried, or tried again: its number.
+    Effect(Name, u64),
+    /// A try of one is given up that nobody answers. Whoever makes the requests knows when.
+    Answer(Name, u64),
     /// A lease is over, or its next owner gives up waiting.
     Lapse(LeaseName),
     /// A lease is over, and with it the running attempt of the execution that has it.
@@ -48,6 +52,8 @@ impl fmt::Display for Awaited {
             Self::Attempt => f.write_str("the next attempt"),
             Self::Deadline => f.write_str("the deadline of the visit or the execution"),
             Self::AttemptDeadline(why) => write!(f, "the {why} of the attempt"),
+            Self::Effect(target, number) => write!(f, "the next try of effect {number} on {target}"),
+            Self::Answer(target, number) => write!(f, "the timeout of effect {number} on {target}"),
             Self::Lapse(lease) => write!(f, "the end of the lease {lease}"),
             Self::AttemptLapse(lease) => write!(f, "the end of the lease {lease}, and of the attempt"),
         }
@@ -70,6 +76,13 @@ pub(crate) async fn coming(core: &Arc<Core>, limit: usize) -> Result<Vec<Coming>
             if let Key::Timer(at, entity, timer) = key {
                 let in_ms = u64::try_from(at.0.saturating_sub(stamp.wall_ms)).unwrap_or(0);
                 coming.push(Coming { in_ms, entity: Some(entity), what: Awaited::Timer(timer) });
+            }
+        }
+        let (from, to) = codec::outbox();
+        for key in view.keys(&from, &to, limit)? {
+            if let Key::Outbox(_, target, at, entity, number) = key {
+                let in_ms = at.0.saturating_sub(stamp.store_ms);
+                coming.push(Coming { in_ms, entity: Some(entity), what: Awaited::Effect(target, number) });
             }
         }
         let (from, to) = codec::lapses();

@@ -167,6 +167,12 @@ impl Hand {
         self.0.stirred.notify_one();
     }
 
+    /// Something happens that is no attempt's.
+    pub(crate) fn touch(&self) {
+        let mut table = self.lock();
+        self.stirs(&mut table);
+    }
+
     /// Completes when something has happened since the last time that it did.
     pub(crate) async fn stirred(&self) {
         self.0.stirred.notified().await;

@@ -1,7 +1,8 @@
 //! The host: boots, crashes, takes commands, and runs until nothing can happen without time passing.
 
 use crate::hand::{Hand, Held, Seen, Watched};
-use interlock_coordinator::{Coming, Coordinator, Executor, LeaseView, OpenError, Options, SubmitError};
+use crate::receiver::{Arrival, Pending, Receivers, Reply, Request, Road};
+use interlock_coordinator::{Awaited, Coming, Coordinator, Executor, LeaseView, OpenError, Options, SubmitError};
 use interlock_kernel::command::{Command, Outcome, Verb};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::{ExecutionId, LeaseName, Principal};
@@ -120,6 +121,7 @@ pub struct Lab {
     image: MemImage,
     executor: Arc<dyn Executor>,
     hand: Hand,
+    receivers: Receivers,
     life: Option<Life>,
     seen: Vec<Seen>,
     boots: u32,
@@ -148,6 +150,7 @@ impl Lab {
             image: MemImage::new(),
             executor,
             hand: Hand::default(),
+            receivers: Receivers::default(),
             life: None,
             seen: Vec::new(),
             boots: 0,
@@ -172,7 +175,9 @@ impl Lab {
         let mem = mem.map_err(|why| LabError::Boot(why.to_string()))?;
         self.hand = Hand::default();
         let executor = Arc::new(Watched { inner: self.executor.clone(), hand: self.hand.clone() });
-        let options = Options { reconcile: false, secret: Some([7; 32]), ..Options::default() };
+        let (receivers, hand, clock) = (self.receivers.clone(), self.hand.clone(), self.clock.clone());
+        let courier = Some(Arc::new(Road { receivers, hand, clock }) as Arc<dyn interlock_coordinator::Courier>);
+        let options = Options { reconcile: false, secret: Some([7; 32]), courier, ..Options::default() };
         let host = runtime.block_on(Coordinator::open(Arc::new(mem.clone()), executor, options));
         let host = host.map_err(|why| LabError::Boot(boot_failure(&why)))?;
         self.boots += 1;
@@ -185,6 +190,7 @@ impl Lab {
         if let Some(Life { host, mem, runtime }) = self.life.take() {
             self.seen.extend(self.hand.take_seen());
             mem.crash();
+            self.receivers.cut_off();
             drop(host);
             drop(runtime);
             drop(mem);
@@ -388,7 +394,76 @@ impl Lab {
     /// # Errors
     /// What kept the store from reading.
     pub fn coming(&self) -> Result<Vec<Coming>, StoreError> {
-        self.read(|host| async move { host.coming(64).await })
+        let mut coming = self.read(|host| async move { host.coming(64).await })?;
+        let now_ms = self.passed_ms();
+        coming.extend(self.receivers.hanging().into_iter().map(|(pending, until_ms)| Coming {
+            in_ms: until_ms.saturating_sub(now_ms),
+            entity: Some(pending.entity),
+            what: Awaited::Answer(pending.target, pending.number),
+        }));
+        coming.sort_by(|a, b| (a.in_ms, &a.entity, &a.what).cmp(&(b.in_ms, &b.entity, &b.what)));
+        Ok(coming)
+    }
+
+    /// How a target replies from now on: `times` times and then as before, or for good. One of which nobody said
+    /// anything answers 200.
+    pub fn reply(&mut self, target: &str, reply: Reply, times: Option<u32>) {
+        self.receivers.script(target, reply, times);
+    }
+
+    /// Every request so far, in the order in which they were first made.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.receivers.requests()
+    }
+
+    /// What was seen at receivers since the last call, in order.
+    pub fn take_arrivals(&mut self) -> Vec<Arrival> {
+        self.receivers.take_arrivals()
+    }
+
+    /// From now on each request waits until somebody says what becomes of it.
+    pub fn hold_requests(&mut self) {
+        self.receivers.hold();
+    }
+
+    /// Requests that wait for that, the oldest first.
+    #[must_use]
+    pub fn pending(&self) -> Vec<Pending> {
+        self.receivers.pending()
+    }
+
+    /// All that can tell one receiver from another later on.
+    pub(crate) fn receivers_know(&self) -> String {
+        self.receivers.know()
+    }
+
+    /// What the next request to a target gets.
+    #[must_use]
+    pub fn next_reply(&self, target: &str) -> Reply {
+        self.receivers.next(target)
+    }
+
+    /// Says what becomes of a request that waits: what was said of its target, or something else. False if there is
+    /// none.
+    ///
+    /// # Errors
+    /// [`LabError`].
+    pub fn settle_request(&mut self, key: &str, otherwise: Option<Reply>) -> Result<bool, LabError> {
+        let settled = self.receivers.settle(key, otherwise, self.passed_ms());
+        self.rest()?;
+        Ok(settled)
+    }
+
+    /// Has a request that waits arrive and be done, if that is what is said of its target; the host is killed before
+    /// it hears of it, and boots again.
+    ///
+    /// # Errors
+    /// [`LabError`].
+    pub fn crash_behind_request(&mut self, key: &str) -> Result<(), LabError> {
+        self.receivers.arrive(key);
+        self.kill();
+        self.boot()
     }
 
     /// Moves time to the next thing that it brings, and lets everything come to rest that can without
@@ -479,6 +554,7 @@ impl Lab {
     fn rest(&mut self) -> Result<(), LabError> {
         let Some(life) = &self.life else { return Ok(()) };
         for _ in 0..CATCH_UP_MAX {
+            self.receivers.reach(self.passed_ms());
             life.runtime.block_on(quiet(&self.hand, &self.computed, self.patience));
             if !life.host.is_catching_up() || life.mem.health().condition == Condition::Closed {
                 return Ok(());

@@ -11,8 +11,10 @@
 pub mod explore;
 mod hand;
 mod lab;
+mod receiver;
 pub mod scenario;
 pub mod story;
 
 pub use hand::{Asked, Held, Seen, Told};
 pub use lab::{Fault, Lab, LabError, Turn, WALL_MS};
+pub use receiver::{Arrival, Pending, Reply, Request};

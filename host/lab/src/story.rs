@@ -7,7 +7,8 @@
 
 use crate::hand::{Asked, Held, Seen, Told};
 use crate::lab::{Fault, Lab};
-use crate::scenario::{Deed, Request};
+use crate::receiver::{Arrival, Request};
+use crate::scenario::{self, Deed};
 use interlock_coordinator::SubmitError;
 use interlock_kernel::command::{Change, LeaseAsk, Outcome};
 use interlock_kernel::doc::Doc;
@@ -101,9 +102,15 @@ impl Story {
     }
 
     /// What a client asked, and what it heard.
-    pub fn asked(&mut self, at_ms: u64, entity: &EntityId, request: &Request, heard: &Result<Outcome, SubmitError>) {
+    pub fn asked(
+        &mut self,
+        at_ms: u64,
+        entity: &EntityId,
+        request: &scenario::Request,
+        heard: &Result<Outcome, SubmitError>,
+    ) {
         let id = match request {
-            Request::Send { id, .. } => format!(" ({id})"),
+            scenario::Request::Send { id, .. } => format!(" ({id})"),
             _ => String::new(),
         };
         let (heard, more) = of_answer(heard);
@@ -134,9 +141,18 @@ impl Story {
             }
         }
         let mut recorded = Vec::new();
+        let mut arrivals = lab.take_arrivals();
         for entity in entities {
             while let Some(new) = self.new_entries(lab, entity)? {
                 for entry in new {
+                    // A request stands before what came of it.
+                    if let record::What::Effect(_, _, number, _) = &entry.what {
+                        let (here, rest) = arrivals
+                            .into_iter()
+                            .partition(|one| one.request.entity == *entity && one.request.number == *number);
+                        arrivals = rest;
+                        self.arrived(at_ms, here);
+                    }
                     let one = self.record(entity, entry);
                     let (what, more) = of_entry(&one);
                     self.line(at_ms, entity.key.as_str(), &what, more);
@@ -144,6 +160,7 @@ impl Story {
                 }
             }
         }
+        self.arrived(at_ms, arrivals);
         self.leases(lab)?;
         Ok(News { seen, recorded })
     }
@@ -164,6 +181,15 @@ impl Story {
             }
         }
         Ok(())
+    }
+
+    fn arrived(&mut self, at_ms: u64, arrivals: Vec<Arrival>) {
+        for Arrival { request, what } in arrivals {
+            let again = if request.tries > 1 { format!("try {}: ", request.tries) } else { String::new() };
+            let Request { method, url, target, .. } = &request;
+            let more = request.body.iter().map(ToString::to_string).collect();
+            self.line(at_ms, target.as_str(), &format!("{again}{method} {url}   {what}"), more);
+        }
     }
 
     /// Entries behind those that were told, oldest first: the rest of the incarnation that is told, then the

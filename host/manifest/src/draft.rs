@@ -34,7 +34,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) targets: Vec<TargetDraft>,
     pub(crate) leases: Vec<LeaseDraft>,
     pub(crate) limits: MachineLimits,
-    /// Names of states and events that stand in the manifest but could not be read: no use of them is
+    /// Names of states, events and targets that stand in the manifest but could not be read: no use of them is
     /// reported a second time.
     pub(crate) unread: Vec<&'a str>,
 }
@@ -66,6 +66,10 @@ pub(crate) enum Schema<'a> {
 #[derive(Debug)]
 pub(crate) struct TargetDraft {
     pub(crate) name: Spot<Name>,
+    /// Where its fence stands.
+    pub(crate) fence_at: Option<Span>,
+    /// Where it stands what late results are used for, readable or not.
+    pub(crate) late_at: Option<Span>,
     /// Where the name stands of the target that undoes it.
     pub(crate) compensates: Option<Span>,
     pub(crate) target: Target,

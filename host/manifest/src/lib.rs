@@ -33,6 +33,7 @@ mod calendar;
 mod check;
 mod draft;
 mod effort;
+mod fences;
 mod filter;
 mod keys;
 mod log;
@@ -46,6 +47,7 @@ mod shape;
 
 pub use book::{CompiledMachine, RuleBook, Uncompiled};
 pub use calendar::time_zones;
+pub use fences::{SharedFence, shared_fences};
 pub use parse::{Manifest, Report, parse, parse_as_of};
 pub use problem::{CODES, Problem, Severity};
 pub use render::render;

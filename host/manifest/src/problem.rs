@@ -136,6 +136,7 @@ codes! {
     TypeMismatch "type-mismatch" Warning "A comparison or change that the schema's types make pointless.",
     UnknownTarget "unknown-target" Error "A target that is not declared.",
     LateEffect "late-effect" Warning "A late success of a request that is not safe is only put on record.",
+    EffectWait "effect-wait" Warning "A state without a bound that only the success of an effect leaves.",
     TimerField "timer-field" Warning "A way into a state that brings no due time for a timer of it.",
     // Leases.
     NotGranted "not-granted" Error "A lease that `[leases]` does not grant.",

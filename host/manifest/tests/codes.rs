@@ -243,11 +243,89 @@ const CASES: &[(&str, &str, &str)] = &[
     ("deadline-under-total", "deadline   = \"15m\"", "deadline = \"4m\""),
 ];
 
+/// What is put into the resource machine to have requests made.
+const OUTBOUND: (&str, &str) = (
+    "after = { wait = \"90s\", to = \"verifying\" }",
+    r#"after = { wait = "90s", to = "verifying" }
+on.effect-done = { to = "verifying" }
+on.effect-failed = { to = "lost" }
+
+[targets.tickets]
+url     = "https://tickets.example.com/v1/{project}"
+timeout = "5s"
+retry   = { attempts = 4 }
+secret  = { name = "tickets", prefix = "Bearer " }
+fence   = { from = "desired.image" }
+on_late = { compensate = "withdraw" }
+
+[leases]
+"cluster/*" = {}
+
+[targets.withdraw]
+method  = "DELETE"
+url     = "https://tickets.example.com/v1/{project}"
+on_late = "event"
+"#,
+);
+
+const URL: &str = "url     = \"https://tickets.example.com/v1/{project}\"\ntimeout";
+
+/// The same for the machine with targets.
+const OUTBOUND_CASES: &[(&str, &str, &str)] = &[
+    ("missing-key", URL, "timeout"),
+    ("missing-key", "{ compensate = \"withdraw\" }", "{}"),
+    ("missing-key", "{ name = \"tickets\", prefix", "{ prefix"),
+    ("unknown-key", "{ compensate = \"withdraw\" }", "{ compensate = \"withdraw\", after = \"1h\" }"),
+    ("unknown-key", "timeout = \"5s\"", "timout = \"5s\""),
+    ("unknown-key", "{ name = \"tickets\",", "{ name = \"tickets\", value = \"hunter2\","),
+    ("wrong-type", "{ compensate = \"withdraw\" }", "3"),
+    ("wrong-type", "secret  = { name = \"tickets\", prefix = \"Bearer \" }", "secret = \"hunter2\""),
+    ("bad-choice", "{ compensate = \"withdraw\" }", "\"ignore\""),
+    ("bad-choice", "timeout = \"5s\"", "on_dead_letter = \"drop\""),
+    ("bad-value", "method  = \"DELETE\"", "method = \"CONNECT\""),
+    ("bad-value", "method  = \"DELETE\"", "method = \"delete\""),
+    ("bad-value", URL, "url = \"ftp://tickets\"\ntimeout"),
+    ("bad-value", URL, "url = \"https://{host}/\"\ntimeout"),
+    ("bad-value", URL, "url = \"https://tickets.example.com/**\"\ntimeout"),
+    ("bad-value", "prefix = \"Bearer \"", "header = \"Interlock-Token\""),
+    ("bad-value", "prefix = \"Bearer \"", "header = \"Host\""),
+    ("bad-value", "prefix = \"Bearer \"", "header = \"Content-Length\""),
+    ("bad-path", "fence   = { from = \"desired.image\" }", "fence = { from = \"cluster\" }"),
+    ("unknown-field", "fence   = { from = \"desired.image\" }", "fence = { from = \"desired.cluster\" }"),
+    ("type-mismatch", "fence   = { from = \"desired.image\" }", "fence = { from = \"data.size\" }"),
+    ("wrong-type", "fence   = { from = \"desired.image\" }", "fence = []"),
+    ("bad-name", "fence   = { from = \"desired.image\" }", "fence = \"\""),
+    ("out-of-range", "timeout = \"5s\"", "timeout = \"1h\""),
+    ("out-of-range", "{ attempts = 4 }", "{ attempts = 0 }"),
+    ("out-of-range", "timeout = \"5s\"", "answer_max = \"1MiB\""),
+    ("bad-name", "[targets.withdraw]", "[targets.withdraw_it]"),
+    ("not-granted", "fence   = { from = \"desired.image\" }", "fence = \"clutser/a\""),
+    ("not-granted", "\"cluster/*\" = {}", ""),
+    ("unknown-target", "compensate = \"withdraw\"", "compensate = \"withdrew\""),
+    ("unknown-target", "compensate = \"withdraw\"", "compensate = \"undo\""),
+    ("late-effect", "on_late = { compensate = \"withdraw\" }", ""),
+    ("unused-event", "on.effect-done = { to = \"verifying\" }\n", ""),
+    ("unused-event", "on.effect-failed = { to = \"lost\" }\n", ""),
+    (
+        "effect-wait",
+        "on.effect-failed = { to = \"lost\" }\n",
+        "on.effect-failed = { to = \"lost\" }\n[states.held]\nwait = \"forever\"\non.effect-done = { to = \"ready\" }\n",
+    ),
+    (
+        "undeclared-event",
+        "on.effect-failed = { to = \"lost\" }\n",
+        "on.effect-failed = { to = \"lost\" }\non.effect-dropped = { to = \"lost\" }\n",
+    ),
+    ("reserved-name", "[targets.tickets]", "[events.effect-done]\n[events.effect-failed]\n[targets.tickets]"),
+];
+
 /// Codes that come together in a case above, because one mistake has two sides.
 fn allowed(code: &str) -> &'static [&'static str] {
     match code {
+        "bad-name" => &["unknown-target"],
         "undeclared-event" => &["unused-event"],
         "no-schema" => &["unknown-key"],
+        "effect-wait" => &["unreachable-state"],
         "never-rests" => &["unreachable-state"],
         "to-without-step" => &["unused-key"],
         "needs-without-step" => &["not-granted"],
@@ -259,11 +337,14 @@ fn allowed(code: &str) -> &'static [&'static str] {
 fn every_code_is_found_where_its_mistake_is() {
     let mut golden = String::new();
     let mut wrong = String::new();
-    for (code, find, replace) in CASES {
-        if RESOURCE.matches(find).count() != 1 {
+    let outbound = RESOURCE.replace(OUTBOUND.0, OUTBOUND.1);
+    assert_eq!(render(&parse("machine.toml", &outbound), false), "");
+    let all = CASES.iter().map(|case| (RESOURCE, case));
+    for (base, (code, find, replace)) in all.chain(OUTBOUND_CASES.iter().map(|case| (&*outbound, case))) {
+        if base.matches(find).count() != 1 {
             wrong.push_str(&format!("{code}: {find:?} does not stand there once\n"));
         }
-        let report = parse("machine.toml", &RESOURCE.replace(find, replace));
+        let report = parse("machine.toml", &base.replace(find, replace));
         golden.push_str(&format!("-- {find:?} -> {replace:?}\n"));
         for problem in &report.problems {
             golden.push_str(&format!(
@@ -292,7 +373,7 @@ fn every_code_is_found_where_its_mistake_is() {
 
 #[test]
 fn every_code_has_a_case() {
-    let cases: BTreeSet<&str> = CASES.iter().map(|(code, ..)| *code).collect();
+    let cases: BTreeSet<&str> = CASES.iter().chain(OUTBOUND_CASES).map(|(code, ..)| *code).collect();
     let codes: BTreeSet<&str> = CODES.iter().map(|(code, ..)| *code).collect();
     let elsewhere = BTreeSet::from(["holidays-end", "too-large"]);
     assert_eq!(codes, cases.union(&elsewhere).copied().collect::<BTreeSet<_>>());

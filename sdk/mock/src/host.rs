@@ -527,6 +527,12 @@ impl MockHost {
     fn follow(&mut self) {
         let (at_ms, story) = (self.lab.passed_ms(), &mut self.story);
         self.native.with(|ran| story.follow(at_ms, ran));
+        for interlock_lab::Arrival { request, what } in self.lab.take_arrivals() {
+            story.note(
+                at_ms,
+                format_args!("{} effect {}, try {}: {request}: {what}", request.entity, request.number, request.tries),
+            );
+        }
     }
 }
 

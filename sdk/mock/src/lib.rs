@@ -100,6 +100,9 @@
 //! [`MockHost::acquire`] has a client take one under a name, so that the step meets somebody who has it,
 //! [`MockHost::lease`] says who has it, and [`Fault::LeaseLost`] has a step lose what it holds before a call.
 //!
+//! **Targets.** What steps have requested goes to receivers in the test: [`MockHost::answer`] says what they answer,
+//! [`MockHost::replies`] that one is down, loses its answer or never gives one, [`MockHost::made`] lists what arrived.
+//!
 //! **What differs from a component.** A step has this program's threads, clocks and files; a component has none.
 //! It computes in real time, which the host's clock does not count: only one that computes for longer than
 //! [`MockHost::patience`] is not waited for, and ended by its deadline. A thread ends at its next call and not within 10 ms, and destructors run as
@@ -118,6 +121,7 @@ mod answer;
 mod around;
 mod command;
 mod convert;
+mod effect;
 mod fault;
 mod host;
 mod lease;
@@ -130,6 +134,7 @@ mod view;
 pub use answer::Answer;
 pub use around::Around;
 pub use command::{New, Signal};
+pub use effect::{Made, Replies};
 pub use fault::{At, at};
 pub use host::MockHost;
 pub use interlock_kernel::command::OnExisting;

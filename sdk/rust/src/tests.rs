@@ -295,6 +295,62 @@ fn a_lease_is_asked_for_and_given_back_but_not_by_dropping_it() {
 }
 
 #[test]
+fn a_request_is_staged_with_what_was_put_into_it() {
+    let host = Scripted::default();
+    let asked = host.asked.clone();
+    let entity = Entity::new(host, signal());
+    let request = entity.effect("tickets").param("project", "atlas").param("n", 7).header("X-Note", "a");
+    assert_eq!(request.body(&Data { size: 4 }).request(), Ok(()));
+    assert_eq!(entity.effect("status").request(), Ok(()));
+    assert_eq!(
+        *asked.borrow(),
+        [
+            concat!(
+                r#"Request { target: "tickets", params: [("project", "atlas"), ("n", "7")], "#,
+                r#"headers: [("X-Note", "a")], body: Some("{\"size\":4}") }"#
+            ),
+            r#"Request { target: "status", params: [], headers: [], body: None }"#
+        ]
+    );
+}
+
+#[test]
+fn a_body_that_is_no_json_is_a_permanent_failure_before_the_host_is_asked() {
+    let host = Scripted::default();
+    let asked = host.asked.clone();
+    let entity = Entity::new(host, signal());
+    let keyed_by_lists = std::collections::BTreeMap::from([(vec![1], 1)]);
+    let failure = entity.effect("tickets").body(&keyed_by_lists).request().expect_err("no JSON");
+    assert_eq!(failure.to_string(), "body (permanent): a body that is no JSON: key must be a string");
+    assert!(asked.borrow().is_empty());
+}
+
+#[test]
+fn a_refused_request_is_the_failure_of_its_refusal() {
+    let host = Scripted { refusal: Some(rejection(true)), ..Scripted::default() };
+    let failure = Entity::new(host, signal()).effect("tickets").request().expect_err("refused");
+    assert_eq!((failure.as_code(), failure.is_permanent()), ("not-allowed", false));
+}
+
+#[test]
+fn the_result_of_a_request_is_read_from_its_event_and_from_no_other() {
+    let event = |kind, payload: &str| Event { kind, payload: Some(payload.to_owned()), ..signal() };
+    let done = r#"{"effect":"k","number":2,"target":"tickets","execution":"o/a@1.1","status":201,"body":{"size":4},
+        "truncated":false}"#;
+    let result = event(EventKind::Effect, done).effect::<Data>().expect("a result");
+    assert_eq!((result.effect.as_str(), result.number, result.target.as_str()), ("k", 2, "tickets"));
+    assert_eq!((result.status, result.body, result.code), (Some(201), Some(Data { size: 4 }), None));
+    let given_up = r#"{"effect":"k","number":2,"target":"tickets","execution":"o/a@1.1","status":null,"body":null,
+        "truncated":false,"code":"exhausted","reason":"20 tries"}"#;
+    let result = event(EventKind::Effect, given_up).effect::<Data>().expect("a result");
+    assert_eq!((result.status, result.body, result.code.as_deref()), (None, None, Some("exhausted")));
+    let failure = event(EventKind::Signal, done).effect::<Data>().expect_err("a signal");
+    assert_eq!(failure.to_string(), "no-effect (permanent): expected the result of an effect, got Signal resize");
+    let failure = event(EventKind::Effect, &done.replace("4", "\"x\"")).effect::<Data>().expect_err("no number");
+    assert_eq!(failure.as_code(), "payload-shape");
+}
+
+#[test]
 fn the_token_is_for_reading() {
     let entity = Entity::new(Scripted::default(), signal());
     assert_eq!(fencing::token(&entity), 7);

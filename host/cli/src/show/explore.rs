@@ -154,7 +154,7 @@ pub(crate) fn searched(searched: &Searched, paint: Paint) -> String {
 fn seen_by(seen: &SeenCounts, broken: bool, paint: Paint) -> String {
     let tried = if broken { "until then" } else { "seen      " };
     paint.dim(&format!(
-        "   {tried} {}, {}, {}, {}; {}, {}, {}, {}{}; {} recognised, {} left out as independent",
+        "   {tried} {}, {}, {}, {}; {}, {}, {}, {}{}{}; {} recognised, {} left out as independent",
         count(seen.counts.states, "state"),
         count(seen.counts.choices, "choice"),
         count(seen.counts.orders, "order"),
@@ -163,15 +163,16 @@ fn seen_by(seen: &SeenCounts, broken: bool, paint: Paint) -> String {
         count(seen.counts.lost, "lost answer"),
         count(seen.counts.doubled, "doubled delivery"),
         count(seen.counts.slow, "slow step"),
-        leases_lost(seen.counts.leases_lost),
+        where_any(seen.counts.leases_lost, "lost lease"),
+        where_any(seen.counts.unanswered, "unanswered request"),
         count(seen.counts.equal, "equal state"),
         seen.counts.independent,
     )) + "\n"
 }
 
-/// Where there are leases at all.
-fn leases_lost(number: usize) -> String {
-    if number == 0 { String::new() } else { format!(", {}", count(number, "lost lease")) }
+/// Said only where there are leases, or requests, at all.
+fn where_any(number: usize, what: &str) -> String {
+    if number == 0 { String::new() } else { format!(", {}", count(number, what)) }
 }
 
 fn count(number: usize, what: &str) -> String {

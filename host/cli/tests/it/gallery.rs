@@ -13,7 +13,8 @@ use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Each fault, and the promise by which it is found.
-const FAULTS: [(&str, &str); 13] = [
+const FAULTS: [(&str, &str); 14] = [
+    ("asked-again", "one ticket at most"),
     ("check-then-act", "never more is spent than there is"),
     ("desired-unseen", "what clients want is what runs"),
     ("event-twice", "the deposit is booked once"),

@@ -4,7 +4,7 @@ use super::{Handle, Refusal, words};
 use interlock_courier::guest_may_set;
 use interlock_kernel::command::StagedEffect;
 use interlock_kernel::ids::BadName;
-use interlock_kernel::limits::{EFFECT_HEADERS_MAX, EFFECTS_STAGED_MAX};
+use interlock_kernel::limits::{EFFECT_BYTES_MAX, EFFECT_HEADERS_MAX, EFFECTS_STAGED_MAX};
 use interlock_kernel::rejection::{Code, Rejection};
 use std::collections::BTreeMap;
 
@@ -41,6 +41,13 @@ impl Handle {
 }
 
 fn read(asked: Asked) -> Result<StagedEffect, Rejection> {
+    // Before anything of it is kept: the commit would refuse it anyway.
+    let pairs = asked.params.iter().chain(&asked.headers);
+    let bytes = pairs.fold(0_usize, |sum, (name, value)| sum.saturating_add(name.len()).saturating_add(value.len()));
+    if bytes > EFFECT_BYTES_MAX {
+        let expected = format!("at most {EFFECT_BYTES_MAX} bytes of params and headers (effect_bytes_max)");
+        return Err(Rejection::new(Code::Limit, "params", expected, format!("{bytes} bytes")));
+    }
     let target =
         asked.target.parse().map_err(|bad: BadName| Rejection::new(Code::Invalid, "target", bad.expected, bad.got))?;
     let mut fill = BTreeMap::new();

@@ -28,6 +28,14 @@ pub enum Choice {
     WriteLost(usize, usize),
     /// The host stalls before a held call until a lease of its execution is over.
     LeaseLost(usize, usize),
+    /// A request of an entity is replied to as the scenario says; of several under way the n-th, from 0.
+    Reply(usize, usize),
+    /// It is, and the answer is lost.
+    ReplyLost(usize, usize),
+    /// It is, and the host killed before it hears of that; it boots again at once.
+    ReplyUnheard(usize, usize),
+    /// Nobody replies to it until its target's timeout.
+    Silence(usize, usize),
 }
 
 impl Choice {
@@ -68,6 +76,10 @@ impl fmt::Display for Choice {
             Self::AnswerLost(entity, nth) => held(f, 'k', entity, nth),
             Self::WriteLost(entity, nth) => held(f, 'l', entity, nth),
             Self::LeaseLost(entity, nth) => held(f, 's', entity, nth),
+            Self::Reply(entity, nth) => held(f, 'r', entity, nth),
+            Self::ReplyLost(entity, nth) => held(f, 'o', entity, nth),
+            Self::ReplyUnheard(entity, nth) => held(f, 'v', entity, nth),
+            Self::Silence(entity, nth) => held(f, 'n', entity, nth),
         }
     }
 }
@@ -76,7 +88,11 @@ impl FromStr for Choice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("expected one of g1, a1, t, d1, x, y, z1, u1, k1, l1, s1 and the like, got {text:?}");
+        let bad = || {
+            format!(
+                "expected one of g1, a1, t, d1, x, y, z1, u1, k1, l1, s1, r1, o1, v1, n1 and the like, got {text:?}"
+            )
+        };
         let mut letters = text.chars();
         let letter = letters.next().ok_or_else(bad)?;
         let rest = letters.as_str();
@@ -95,6 +111,10 @@ impl FromStr for Choice {
             'k' => held().map(|(entity, nth)| Self::AnswerLost(entity, nth))?,
             'l' => held().map(|(entity, nth)| Self::WriteLost(entity, nth))?,
             's' => held().map(|(entity, nth)| Self::LeaseLost(entity, nth))?,
+            'r' => held().map(|(entity, nth)| Self::Reply(entity, nth))?,
+            'o' => held().map(|(entity, nth)| Self::ReplyLost(entity, nth))?,
+            'v' => held().map(|(entity, nth)| Self::ReplyUnheard(entity, nth))?,
+            'n' => held().map(|(entity, nth)| Self::Silence(entity, nth))?,
             'z' => held().map(|(entity, nth)| Self::CrashBehind(entity, nth))?,
             't' if rest.is_empty() => Self::Tick,
             'x' if rest.is_empty() => Self::Crash,
@@ -144,8 +164,12 @@ mod tests {
             Choice::WriteLost(2, 0),
             Choice::CrashBehind(0, 0),
             Choice::LeaseLost(1, 0),
+            Choice::Reply(0, 1),
+            Choice::ReplyLost(0, 0),
+            Choice::ReplyUnheard(1, 0),
+            Choice::Silence(0, 0),
         ]);
-        assert_eq!(path.to_string(), "a1-g2-g1.3-t-d12-x-y-u1-k1.2-l3-z1-s2");
+        assert_eq!(path.to_string(), "a1-g2-g1.3-t-d12-x-y-u1-k1.2-l3-z1-s2-r1.2-o1-v2-n1");
         assert_eq!(path.to_string().parse(), Ok(path));
         for bad in ["q", "a0", "a", "g1.0", "t1", "x2", "a1-zz"] {
             assert!(bad.parse::<Path>().is_err(), "{bad}");

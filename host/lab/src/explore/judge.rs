@@ -67,7 +67,7 @@ pub(super) fn moment(
             }
         }
     }
-    promised(&plan.scenario.always, views, leases)
+    promised(world, &plan.scenario.always, views, leases)
 }
 
 /// What has to hold once nothing more happens.
@@ -86,7 +86,7 @@ pub(super) fn end(
             return Ok(Some(broken));
         }
     }
-    Ok(promised(&plan.scenario.eventually, views, leases))
+    Ok(promised(world, &plan.scenario.eventually, views, leases))
 }
 
 /// Nobody is left behind: parked, or locked with nothing to come.
@@ -150,10 +150,16 @@ fn once(world: &World<'_>, plan: &Plan<'_>, view: &EntityView, entries: &[Entry]
     None
 }
 
-fn promised(promises: &[Promise], views: &[Option<EntityView>], leases: &[LeaseView]) -> Option<Broken> {
+fn promised(
+    world: &World<'_>,
+    promises: &[Promise],
+    views: &[Option<EntityView>],
+    leases: &[LeaseView],
+) -> Option<Broken> {
+    let requests = world.lab.requests();
     for promise in promises {
         for view in views.iter().flatten() {
-            if let Err(why) = promise.judge(view, leases) {
+            if let Err(why) = promise.judge(view, leases, &requests) {
                 return broken(&promise.name, &view.id, why.expected, why.got);
             }
         }

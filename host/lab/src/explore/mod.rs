@@ -82,6 +82,8 @@ pub struct Counts {
     pub lost: usize,
     /// Leases that were over before their step was.
     pub leases_lost: usize,
+    /// Requests that were done and their answer lost, or that nobody answered.
+    pub unanswered: usize,
     /// Events delivered twice.
     pub doubled: usize,
     /// Steps that were slower than their deadline.
@@ -199,6 +201,9 @@ impl<'s> Plan<'s> {
         let mut stage = stage.clone();
         for state in stage.manifest.machine.states.values_mut() {
             state.retry.jitter = 0.0;
+        }
+        for target in stage.manifest.machine.targets.values_mut() {
+            target.retry.jitter = 0.0;
         }
         let waits = |due: &Due| matches!(due, Due::After(_));
         let dated = stage.manifest.machine.states.values().flat_map(|state| &state.after).any(|set| !waits(&set.due));

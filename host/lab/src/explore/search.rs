@@ -105,12 +105,15 @@ impl Search<'_> {
         let counts = &mut self.counts;
         counts.choices = counts.choices.saturating_add(1);
         let counter = match choice {
-            Choice::Crash | Choice::CrashBehind(..) | Choice::Down => &mut counts.crash_points,
+            Choice::Crash | Choice::CrashBehind(..) | Choice::ReplyUnheard(..) | Choice::Down => {
+                &mut counts.crash_points
+            }
             Choice::Unavailable(..) | Choice::AnswerLost(..) | Choice::WriteLost(..) => &mut counts.lost,
+            Choice::ReplyLost(..) | Choice::Silence(..) => &mut counts.unanswered,
             Choice::LeaseLost(..) => &mut counts.leases_lost,
             Choice::Again(_) => &mut counts.doubled,
             Choice::Tick if cost > 0 => &mut counts.slow,
-            Choice::Go(..) | Choice::Act(_) | Choice::Tick => return,
+            Choice::Go(..) | Choice::Reply(..) | Choice::Act(_) | Choice::Tick => return,
         };
         *counter = counter.saturating_add(1);
     }

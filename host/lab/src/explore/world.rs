@@ -5,13 +5,14 @@ use super::recall::Recall;
 use super::{Does, Plan};
 use crate::hand::{Asked, Held, Seen, Told};
 use crate::lab::{Fault, Lab, LabError};
+use crate::receiver::{Pending, Reply};
 use crate::scenario::{Ask, Clients, Request, Stage};
 use crate::story::{Story, of_call, of_fault, of_seen};
-use interlock_coordinator::{Awaited, Coming, EntityView, LeaseView, SubmitError};
+use interlock_coordinator::{Awaited, Coming, EffectView, EntityView, LeaseView, SubmitError};
 use interlock_kernel::command::{Change, LeaseAsk, Outcome};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::Principal;
-use interlock_kernel::record::{AnswerKind, Owner, Terms};
+use interlock_kernel::record::{AnswerKind, Owner, Stands, Terms};
 use interlock_kernel::time::{Span, StoreTime};
 use interlock_kernel::view::{LeaseClaim, Start};
 use std::collections::BTreeMap;
@@ -59,6 +60,10 @@ impl<'p> World<'p> {
             let made = world.clients.act(&mut world.lab, deed);
             made.map_err(|why| LabError::Boot(format!("{} was not given: {why}", deed.lease)))?;
         }
+        world.lab.hold_requests();
+        for replies in &plan.scenario.replies {
+            world.lab.reply(replies.target.as_str(), replies.reply.clone(), replies.times);
+        }
         world.look()?;
         Ok(world)
     }
@@ -71,15 +76,25 @@ impl<'p> World<'p> {
         let first = self.arrived.iter().position(Option::is_none).unwrap_or(self.arrived.len());
         let window = first..self.arrived.len().min(first.saturating_add(super::TOGETHER_MAX));
         choices.extend(window.filter(|act| self.arrived.get(*act).is_some_and(Option::is_none)).map(Choice::Act));
+        let pending = self.pending();
+        choices.extend(pending.iter().map(|(entity, nth, _)| Choice::Reply(*entity, *nth)));
         let slow = Self::is_fault(Choice::Tick, coming);
-        if !coming.is_empty() && !slow {
+        // An answer comes within no time, or not at all.
+        if !coming.is_empty() && !slow && pending.is_empty() {
             choices.push(Choice::Tick);
         }
         if !faults {
             return choices;
         }
-        if !held.is_empty() || !coming.is_empty() {
+        if !held.is_empty() || !coming.is_empty() || !pending.is_empty() {
             choices.push(Choice::Crash);
+        }
+        for (entity, nth, request) in &pending {
+            if self.lab.next_reply(request.target.as_str()).is_an_answer() {
+                choices.push(Choice::ReplyLost(*entity, *nth));
+                choices.push(Choice::ReplyUnheard(*entity, *nth));
+            }
+            choices.push(Choice::Silence(*entity, *nth));
         }
         let acts = self.arrived.iter().zip(&self.plan.acts).enumerate();
         let again = acts.filter(|(_, (answer, act))| answer.is_some() && act.is_event());
@@ -95,7 +110,7 @@ impl<'p> World<'p> {
                 choices.push(Choice::LeaseLost(*entity, *nth));
             }
         }
-        if slow {
+        if slow && pending.is_empty() {
             choices.push(Choice::Tick);
         }
         if coming.iter().any(|coming| matches!(coming.what, Awaited::Timer(_))) {
@@ -107,7 +122,7 @@ impl<'p> World<'p> {
     /// Whether a choice is something that goes wrong.
     pub(super) fn is_fault(choice: Choice, coming: &[Coming]) -> bool {
         match choice {
-            Choice::Go(..) | Choice::Act(_) => false,
+            Choice::Go(..) | Choice::Reply(..) | Choice::Act(_) => false,
             // A step that is slower than its own deadline.
             Choice::Tick => coming
                 .first()
@@ -131,6 +146,36 @@ impl<'p> World<'p> {
         held
     }
 
+    /// Requests that wait for a reply, by entity and number.
+    fn pending(&self) -> Vec<(usize, usize, Pending)> {
+        let mut found = Vec::new();
+        for (entity, id) in self.plan.entities.iter().enumerate() {
+            let of_one = self.lab.pending().into_iter().filter(|request| request.entity == *id);
+            found.extend(of_one.enumerate().map(|(nth, request)| (entity, nth, request)));
+        }
+        found
+    }
+
+    /// Something becomes of a request.
+    fn reply(&mut self, entity: usize, nth: usize, what: Choice) -> Result<bool, LabError> {
+        let found = self.pending().into_iter().find(|one| (one.0, one.1) == (entity, nth));
+        let Some((.., request)) = found else { return Ok(false) };
+        match what {
+            Choice::ReplyLost(..) => {
+                let reply = self.lab.next_reply(request.target.as_str()).lost();
+                self.lab.settle_request(&request.key, Some(reply))
+            }
+            Choice::ReplyUnheard(..) => {
+                let words =
+                    format!("killed before it hears of effect {} on {}; boots again", request.number, request.target);
+                self.host(&words);
+                self.lab.crash_behind_request(&request.key).map(|()| true)
+            }
+            Choice::Silence(..) => self.lab.settle_request(&request.key, Some(Reply::Hang)),
+            _ => self.lab.settle_request(&request.key, None),
+        }
+    }
+
     /// Takes a choice; false, and nothing happened, if it cannot be taken now.
     pub(super) fn take(&mut self, choice: Choice) -> Result<bool, LabError> {
         let taken = match choice {
@@ -143,6 +188,10 @@ impl<'p> World<'p> {
             Choice::WriteLost(entity, nth) => self.fault(entity, nth, Fault::Unknown { kept: false }),
             Choice::LeaseLost(entity, nth) => self.fault(entity, nth, Fault::LeaseLost),
             Choice::CrashBehind(entity, nth) => self.fault(entity, nth, Fault::CrashBehind),
+            Choice::Reply(entity, nth)
+            | Choice::ReplyLost(entity, nth)
+            | Choice::ReplyUnheard(entity, nth)
+            | Choice::Silence(entity, nth) => self.reply(entity, nth, choice),
             Choice::Act(act) if self.arrived.get(act).is_some_and(Option::is_none) => self.arrive(act),
             Choice::Again(act) if self.arrived.get(act).is_some_and(Option::is_some) => {
                 self.host("the same event is delivered once more");
@@ -305,6 +354,9 @@ impl<'p> World<'p> {
                 None => text.push_str("none;"),
             }
         }
+        if !self.plan.stage.manifest.machine.targets.is_empty() {
+            self.outboxes(&mut text)?;
+        }
         for lease in leases {
             held(&mut text, lease, views);
         }
@@ -325,6 +377,30 @@ impl<'p> World<'p> {
             let _ = write!(text, "|{entity} {nth} {} {} {local:?}", held.nth, asked(&held.asked, leases));
         }
         Ok(Digest::of(&[text.as_bytes()]))
+    }
+
+    /// What is to be requested yet, and what receivers know.
+    fn outboxes(&self, text: &mut String) -> Result<(), LabError> {
+        for entity in &self.plan.entities {
+            let effects = self.lab.read(|host| async move { host.effects_of(entity).await })?;
+            let now =
+                self.lab.read(|host| async move { Ok(host.entity(entity).await?.map_or(0, |view| view.store_ms)) })?;
+            for EffectView { number, effect, outstanding, .. } in effects {
+                let stands = match &effect.stands {
+                    Stands::Due(at) => format!("due {}", at.0.saturating_sub(now)),
+                    Stands::InFlight(_) => "in flight".to_owned(),
+                    other => format!("{other:?}"),
+                };
+                let body = effect.body.as_ref().map(|body| body.text());
+                let _ = write!(
+                    text,
+                    "|effect {number} {} {} {body:?} {stands} {} {} {outstanding}",
+                    effect.target, effect.url, effect.tries, effect.maybe_sent
+                );
+            }
+        }
+        let _ = write!(text, "|{}", self.lab.receivers_know());
+        Ok(())
     }
 
     /// Whether an answer says that an event was taken or is to be.

@@ -1,11 +1,11 @@
 //! Whether an entity, and what clients heard, are as a [`Then`] says: everything that is not, at once.
 
 use super::judge::{Broken, broken, locked, outcome, parked};
-use super::{Answer, AnswerKind, Request, Then};
+use super::{Answer, AnswerKind, Made, Request, Then};
 use interlock_coordinator::{EntityView, LeaseView, SubmitError};
 use interlock_kernel::command::Outcome;
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::EventId;
+use interlock_kernel::ids::{EntityId, EventId};
 use interlock_kernel::record;
 use interlock_kernel::value::{Comparison, Filter, Operator, Path, Root, Roots, Segment, Value, Verdict};
 use interlock_store::StoreError;
@@ -125,6 +125,7 @@ pub(super) fn all(
     history: &[String],
     answers: &BTreeMap<EventId, Heard>,
     leases: &[LeaseView],
+    requests: &[crate::Request],
 ) -> Vec<(String, Broken)> {
     let mut missed = Missed { key: then.entity.key.to_string(), all: Vec::new() };
     match (view, then.exists) {
@@ -150,6 +151,9 @@ pub(super) fn all(
     for (name, holding) in &then.leases {
         let found = holding.judge(leases.iter().find(|view| view.name == *name));
         missed.all.extend(found.into_iter().map(|(what, broken)| (format!("{what} of the lease {name}"), broken)));
+    }
+    if let Some(wanted) = &then.made {
+        missed.add("requests", made(wanted, &then.entity, requests));
     }
     missed.all
 }
@@ -227,6 +231,46 @@ fn leaves_of<'v>(value: &'v Json, way: &mut Vec<Segment>, leaves: &mut Vec<(Vec<
             }
         }
         _ => leaves.push((way.clone(), value)),
+    }
+}
+
+/// The requests of an entity that arrived are these, and no other.
+fn made(wanted: &[Made], entity: &EntityId, requests: &[crate::Request]) -> Result<(), Broken> {
+    let arrived: Vec<_> = requests.iter().filter(|one| one.entity == *entity && one.arrivals > 0).collect();
+    let fits = |(wanted, got): (&Made, &&crate::Request)| {
+        wanted.target == got.target
+            && wanted.url.as_ref().is_none_or(|url| *url == got.url)
+            && wanted
+                .body
+                .as_ref()
+                .is_none_or(|body| got.body.as_ref().is_some_and(|got| within(body.value(), got.value())))
+            && wanted.tries.is_none_or(|tries| tries == got.tries)
+    };
+    if wanted.len() == arrived.len() && wanted.iter().zip(&arrived).all(fits) {
+        return Ok(());
+    }
+    let list = |all: Vec<String>| if all.is_empty() { "none".to_owned() } else { all.join(" | ") };
+    let shown =
+        |one: &&crate::Request| if one.tries > 1 { format!("{one} ({} tries)", one.tries) } else { one.to_string() };
+    broken(list(wanted.iter().map(ToString::to_string).collect()), list(arrived.iter().map(shown).collect()))
+}
+
+/// Every field of an expected object is in the other, at any depth; all else is the same.
+fn within(wanted: &Json, got: &Json) -> bool {
+    match (wanted, got) {
+        (Json::Object(wanted), Json::Object(got)) => {
+            wanted.iter().all(|(name, wanted)| got.get(name).is_some_and(|got| within(wanted, got)))
+        }
+        _ => wanted == got,
+    }
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.target.fmt(f)?;
+        self.url.as_ref().map_or(Ok(()), |url| write!(f, " {url}"))?;
+        self.body.as_ref().map_or(Ok(()), |body| write!(f, " {body}"))?;
+        self.tries.map_or(Ok(()), |tries| write!(f, " ({tries} tries)"))
     }
 }
 

@@ -68,6 +68,8 @@ pub(super) fn of_coming(coming: &Coming) -> String {
         Awaited::Attempt => format!("the next attempt in {within}"),
         Awaited::Deadline => format!("its deadline in {within}"),
         Awaited::AttemptDeadline(why) => format!("the {why} of its attempt in {within}"),
+        Awaited::Effect(target, number) => format!("the next try of effect {number} on {target} in {within}"),
+        Awaited::Answer(target, number) => format!("the timeout of effect {number} on {target} in {within}"),
         Awaited::Lapse(lease) | Awaited::AttemptLapse(lease) => format!("the end of the lease {lease} in {within}"),
     }
 }

@@ -1,6 +1,7 @@
 //! Whether an entity is as a promise says.
 
-use super::{Ending, Parked, Promise, Test, lease};
+use super::{AtMost, Ending, Parked, Promise, Test, lease};
+use crate::Request;
 use interlock_coordinator::{EntityView, LeaseView};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::value::{Roots, Verdict};
@@ -22,14 +23,33 @@ impl fmt::Display for Broken {
 }
 
 impl Promise {
-    /// Whether an entity keeps it.
+    /// Whether an entity keeps it; `requests` are those of all.
     ///
     /// # Errors
     /// [`Broken`] if it does not.
-    pub fn judge(&self, view: &EntityView, leases: &[LeaseView]) -> Result<(), Broken> {
+    pub fn judge(&self, view: &EntityView, leases: &[LeaseView], requests: &[Request]) -> Result<(), Broken> {
         let concerned = self.entity.as_ref().is_none_or(|entity| view.id == *entity)
             && self.when.as_ref().is_none_or(|when| when.judge(view, leases).is_ok());
-        if concerned { self.hold.judge(view, leases) } else { Ok(()) }
+        if !concerned {
+            return Ok(());
+        }
+        self.made.as_ref().map_or(Ok(()), |bound| bound.judge(view, requests))?;
+        self.hold.judge(view, leases)
+    }
+}
+
+impl AtMost {
+    fn judge(&self, view: &EntityView, requests: &[Request]) -> Result<(), Broken> {
+        let is_one = |one: &&Request| one.entity == view.id && one.target == self.target && one.arrivals > 0;
+        let arrived: Vec<String> = requests.iter().filter(is_one).map(ToString::to_string).collect();
+        if u64::try_from(arrived.len()).is_ok_and(|count| count <= u64::from(self.at_most)) {
+            return Ok(());
+        }
+        let plural = if self.at_most == 1 { "request" } else { "different requests" };
+        broken(
+            format!("at most {} {plural} on {}", self.at_most, self.target),
+            format!("{}: {}", arrived.len(), arrived.join(" | ")),
+        )
     }
 }
 

@@ -14,7 +14,7 @@ macro_rules! keys {
 }
 
 keys! {
-    SCENARIO "" "a scenario" ["scenario" "given" "when" "then" "always" "eventually" "explore"]
+    SCENARIO "" "a scenario" ["scenario" "given" "replies" "when" "then" "always" "eventually" "explore"]
     GIVEN "given" "a given entity" ["key" "desired" "labels"]
     HELD "held" "a given lease" ["lease" "by" "ttl" "hold_max" "lock_delay"]
     SEND "send" "a `send`" [
@@ -38,13 +38,16 @@ keys! {
     FAULT "fault" "a fault" ["step" "call" "attempt" "what" "times" "entity"]
     THEN "then" "what must be so" [
         "entity" "exists" "state" "version" "generation" "observed" "desired" "data" "outputs" "parked" "locked"
-        "attempts" "inbox" "outcome" "conditions" "answers" "history" "leases"
+        "attempts" "inbox" "outcome" "conditions" "answers" "history" "leases" "made"
     ]
     PROMISE "promise" "a promise" [
-        "name" "entity" "when" "state" "parked" "locked" "outcome" "holds" "all" "any" "field" "op" "value"
+        "name" "entity" "when" "state" "parked" "locked" "outcome" "holds" "all" "any" "field" "op" "value" "made"
     ]
     TEST "test" "a test" ["state" "parked" "locked" "outcome" "holds" "all" "any" "field" "op" "value"]
     HOLDING "holding" "what a lease must be like" ["holder" "in_line" "history"]
+    REPLY "reply" "what a target replies" ["target" "status" "body" "what" "times"]
+    MADE "made" "a request that was made" ["target" "url" "body" "tries"]
+    AT_MOST "at-most" "a bound on requests" ["target" "at_most"]
     EXPLORE "explore" "`explore`" ["depth" "faults" "states"]
 }
 

@@ -20,7 +20,7 @@ pub use lease::{Deed, Does, Holding, Whose};
 pub use play::{End, Miss, Played, Stage, Weather, play, play_in};
 pub use read::read;
 
-use crate::{Asked, Fault};
+use crate::{Asked, Fault, Reply};
 use interlock_kernel::command::{Create, LeaseAsk, OnExisting, Verb};
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{EntityId, EventId, LeaseName, Name};
@@ -45,6 +45,8 @@ pub struct Scenario {
     pub given: Vec<Given>,
     /// Leases that clients have before anything happens.
     pub held: Vec<(usize, Deed)>,
+    /// How targets reply; one of which nothing is said answers 200.
+    pub replies: Vec<Replies>,
     /// What happens, in order.
     pub when: Vec<When>,
     /// What must be so in the end.
@@ -78,6 +80,39 @@ impl Given {
             Request::Create { desired: self.desired.clone(), labels: self.labels.clone(), existing: OnExisting::Fail };
         request.verb(&self.entity, 0)
     }
+}
+
+/// How a target replies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replies {
+    /// The target.
+    pub target: Name,
+    /// What it replies.
+    pub reply: Reply,
+    /// How many times; none is from then on.
+    pub times: Option<u32>,
+}
+
+/// A request that must have arrived at its target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Made {
+    /// The target.
+    pub target: Name,
+    /// Its URL.
+    pub url: Option<String>,
+    /// These fields of its body.
+    pub body: Option<Doc>,
+    /// Times that it was sent.
+    pub tries: Option<u32>,
+}
+
+/// How many different requests may ever arrive at a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtMost {
+    /// The target.
+    pub target: Name,
+    /// Of one entity.
+    pub at_most: u32,
 }
 
 /// Something that happens, and where that is written.
@@ -393,6 +428,8 @@ pub struct Then {
     pub history: Vec<String>,
     /// Leases, by name.
     pub leases: BTreeMap<LeaseName, Holding>,
+    /// The requests of it that arrived somewhere, in the order in which they first did; these and no other.
+    pub made: Option<Vec<Made>>,
 }
 
 /// Whether, or why, an entity is parked.
@@ -428,6 +465,8 @@ pub struct Promise {
     pub when: Option<Test>,
     /// What must hold.
     pub hold: Test,
+    /// How many of its requests may have arrived.
+    pub made: Option<AtMost>,
 }
 
 /// What an entity is like; all that is named must be so.

@@ -196,6 +196,9 @@ struct Trap<'s> {
 impl<'s> Player<'s> {
     fn all(&mut self, lines: &mut Option<usize>) -> Result<(), Stopped> {
         let scenario = self.scenario;
+        for replies in &scenario.replies {
+            self.lab.reply(replies.target.as_str(), replies.reply.clone(), replies.times);
+        }
         for given in &scenario.given {
             let at = |error| (given.line, error);
             let made = self.lab.submit(Principal::local(), given.verb());
@@ -317,7 +320,9 @@ impl<'s> Player<'s> {
         let history = self.cover.sentences(&then.entity);
         // The story goes on behind it if something is promised in the end.
         let at = crate::story::clock(self.lab.passed_ms());
-        for (what, broken) in check::all(&self.weather.expected(then), view.as_ref(), history, &answers, &leases) {
+        let requests = self.lab.requests();
+        let expected = self.weather.expected(then);
+        for (what, broken) in check::all(&expected, view.as_ref(), history, &answers, &leases, &requests) {
             self.miss(then.line, &format!("{what}, at {at}"), broken.expected, broken.got);
         }
         Ok(())
@@ -390,10 +395,11 @@ impl<'s> Player<'s> {
     fn promises(&mut self, promises: &[Promise], word: &str) -> Result<(), LabError> {
         let about_leases = promises.iter().any(Promise::is_about_leases);
         let leases = if about_leases { self.lab.leases()? } else { Vec::new() };
+        let requests = self.lab.requests();
         for entity in self.entities.clone() {
             let Some(view) = self.view(&entity)? else { continue };
             for promise in promises {
-                if let Err(broken) = promise.judge(&view, &leases)
+                if let Err(broken) = promise.judge(&view, &leases, &requests)
                     && self.broken.insert((promise.line, entity.clone()))
                 {
                     let at = crate::story::clock(self.lab.passed_ms());

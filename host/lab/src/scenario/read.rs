@@ -6,6 +6,7 @@
 
 mod act;
 mod lease;
+mod requests;
 mod then;
 
 use super::keys;
@@ -48,6 +49,7 @@ fn scenario(file: &str, table: &Table<'_>, machine: &Machine, log: &mut Log<'_>)
     let name = name.and_then(|node| sentence(&node, log));
     let (given, held) = reader.given(table, log);
     let items = |key: &str| table.get(key).map(|node| node.one_or_more()).unwrap_or_default();
+    let replies = items("replies").iter().filter_map(|item| reader.replies(item, log)).collect();
     let acts = items("when");
     reader.names(&acts);
     let when: Vec<When> = acts.iter().flat_map(|item| reader.when(item, log)).collect();
@@ -55,7 +57,7 @@ fn scenario(file: &str, table: &Table<'_>, machine: &Machine, log: &mut Log<'_>)
     let always = items("always").iter().filter_map(|item| reader.promise(item, log)).collect();
     let eventually = items("eventually").iter().filter_map(|item| reader.promise(item, log)).collect();
     let explore = table.get("explore").map(|node| bounds(&node, log)).unwrap_or_default();
-    Some(Scenario { name: name?, file: file.to_owned(), given, held, when, then, always, eventually, explore })
+    Some(Scenario { name: name?, file: file.to_owned(), given, held, replies, when, then, always, eventually, explore })
 }
 
 fn sentence(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {
@@ -274,8 +276,12 @@ impl<'m> Reader<'m> {
             Some(node) => Some(self.test(&node.table(&keys::TEST, log)?, log)?),
             None => None,
         };
-        let hold = self.test(&table, log)?;
-        Some(Promise { name: name?, line: log.line(node.key.start), entity, when, hold })
+        let made = table.get("made").map(|node| self.at_most(&node, log));
+        let only_made = made.is_some()
+            && table.written().iter().all(|key| matches!(key.value, "name" | "entity" | "when" | "made"));
+        let hold = if only_made { Test::default() } else { self.test(&table, log)? };
+        let made = made.map_or(Some(None), |read| read.map(Some))?;
+        Some(Promise { name: name?, line: log.line(node.key.start), entity, when, hold, made })
     }
 
     fn test(&self, table: &Table<'_>, log: &mut Log<'_>) -> Option<Test> {
@@ -302,6 +308,10 @@ impl<'m> Reader<'m> {
 /// The id of an event that names none, by its number among the events of the file.
 fn nth_id(number: usize) -> String {
     format!("e{number}")
+}
+
+fn literal_text(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {
+    node.text(log).map(|text| text.value.to_owned())
 }
 
 /// A table of texts, by name.

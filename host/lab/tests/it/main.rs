@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by stopping")]
 
 mod contract;
+mod effects;
 mod explore;
 mod lab;
 mod leases;

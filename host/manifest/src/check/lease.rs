@@ -19,15 +19,20 @@ pub(super) fn check(draft: &Draft<'_>, log: &mut Log<'_>) {
             log.add(Code::NeedsWithoutStep, at, message, "give the state a step, or take `needs` out");
         }
         for one in named(state) {
-            match literal(&one.value) {
-                Some(name) => granted(draft, name, one, log),
-                None => is_a_name(draft, one, log),
-            }
+            may_name(draft, one, log);
         }
         idle(draft, state, log);
     }
     unused(draft, log);
     crosswise(draft, log);
+}
+
+/// What names a lease names one that is granted.
+pub(super) fn may_name(draft: &Draft<'_>, one: &Spot<Value>, log: &mut Log<'_>) {
+    match literal(&one.value) {
+        Some(name) => granted(draft, name, one, log),
+        None => is_a_name(draft, one, log),
+    }
 }
 
 /// Every lease a state names.

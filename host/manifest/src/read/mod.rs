@@ -74,7 +74,7 @@ pub(crate) fn manifest<'a>(entries: &'a DeTable<'a>, log: &mut Log<'_>) -> Draft
         outputs: contract(table.get("outputs"), &keys::OUTPUTS, log),
         events: table.get("events").map(|node| events(&node, &mut unread, log)).unwrap_or_default(),
         states,
-        targets: table.get("targets").map(|node| target::read(&node, log)).unwrap_or_default(),
+        targets: table.get("targets").map(|node| target::read(&node, &mut unread, log)).unwrap_or_default(),
         leases: table.get("leases").map(|node| lease::granted(&node, log)).unwrap_or_default(),
         limits: table.get("limits").and_then(|node| limits(&node, log)).unwrap_or_default(),
         unread,
@@ -203,8 +203,8 @@ fn events<'a>(node: &Node<'a>, unread: &mut Vec<&'a str>, log: &mut Log<'_>) -> 
             log.add(
                 Code::ReservedName,
                 &name.at,
-                "the host raises `desired-changed` itself: clients cannot send it",
-                "take it out here; a state may take it without declaring it: [states.ready.on.desired-changed]",
+                format!("the host raises `{}` itself: clients cannot send it", name.value),
+                format!("take it out here; a state may take it without declaring it: [states.x.on.{}]", name.value),
             );
             continue;
         }

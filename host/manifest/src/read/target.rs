@@ -8,7 +8,7 @@ use crate::log::{Log, Spot, excerpt};
 use crate::node::{Node, Table, name};
 use crate::problem::Code;
 use interlock_courier::{Method, Pattern, guest_may_set};
-use interlock_kernel::ids::Name;
+use interlock_kernel::ids::{LeaseName, Name};
 use interlock_kernel::limits::{ANSWER_BYTES_MAX, EFFECT_TIMEOUT_MS_DEFAULT, EFFECT_TIMEOUT_MS_MAX};
 use interlock_kernel::machine::{OnLate, Retry, SecretUse, Target};
 use interlock_kernel::value::Value;
@@ -16,13 +16,20 @@ use interlock_kernel::value::Value;
 /// Tries of an effect when its target does not say: back-off up to a minute for about a quarter of an hour.
 const ATTEMPTS_DEFAULT: u32 = 20;
 
-pub(super) fn read(node: &Node<'_>, log: &mut Log<'_>) -> Vec<TargetDraft> {
+pub(super) fn read<'a>(node: &Node<'a>, unread: &mut Vec<&'a str>, log: &mut Log<'_>) -> Vec<TargetDraft> {
     let mut found = Vec::new();
     for (key, node) in node.entries(log) {
-        let Some(table) = node.table(&keys::TARGET, log) else { continue };
+        let Some(table) = node.table(&keys::TARGET, log) else {
+            unread.push(key.value);
+            continue;
+        };
         let target = one(&table, log);
-        if let (Some(name), Some(target)) = (name::<Name>(&key, log), target) {
-            found.push(TargetDraft { name, compensates: compensates(&table), target });
+        match (name::<Name>(&key, log), target) {
+            (Some(name), Some(target)) => {
+                let [fence_at, late_at] = ["fence", "on_late"].map(|key| table.get(key).map(|node| node.at()));
+                found.push(TargetDraft { name, fence_at, late_at, compensates: compensates(&table), target });
+            }
+            _ => unread.push(key.value),
         }
     }
     found
@@ -116,6 +123,17 @@ fn fence(node: &Node<'_>, log: &mut Log<'_>) -> Option<Value> {
         return None;
     }
     let found: Spot<Value> = field::value(node, log)?;
+    if let Value::Json(literal) = &found.value {
+        let Some(name) = literal.value().as_str() else {
+            node.wrong("the name of a lease", "write \"cluster/a\", { from = \"data.cluster\" } or \"entity\"", log);
+            return None;
+        };
+        if let Err(bad) = name.parse::<LeaseName>() {
+            let message = format!("{:?} is not a lease name", excerpt(name));
+            log.add(Code::BadName, &found.at, message, "use printable text").expected(bad.expected).got(bad.got);
+            return None;
+        }
+    }
     Some(found.value)
 }
 

@@ -122,6 +122,36 @@ async fn timers_beyond_every_bound_meet_their_limit() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn requests_to_what_is_no_name_of_a_target_are_invalid() -> Result<()> {
+    heard(&refused("effect-names").await?, &["invalid"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_that_are_not_a_steps_to_set_are_denied_and_none_ends_a_line() -> Result<()> {
+    heard(&refused("effect-headers").await?, &["denied", "invalid", "limit"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parameters_of_requests_are_bounded_and_have_one_value_each() -> Result<()> {
+    heard(&refused("effect-params").await?, &["limit", "invalid"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_of_requests_are_json_within_its_bounds() -> Result<()> {
+    heard(&refused("effect-body").await?, &["invalid", "limit"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_seventeenth_request_meets_its_limit_and_the_others_are_judged() -> Result<()> {
+    heard(&refused("effect-count").await?, &["limit", "not_allowed"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_to_undeclared_targets_are_not_allowed() -> Result<()> {
+    heard(&refused("effect-not-declared").await?, &["not_allowed"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn desired_and_events_are_not_a_steps_to_write() -> Result<()> {
     heard(&refused("desired-is-for-clients").await?, &["denied", "invalid"])
 }

@@ -7,6 +7,7 @@
 mod around;
 mod crashes;
 mod deploys;
+mod effects;
 mod events;
 mod failures;
 mod faults;

@@ -48,6 +48,10 @@ impl Weather {
         if matches!(self, Self::Lost | Self::Unheard) {
             then.attempts = None;
         }
+        // What is under way when its host is killed is sent again.
+        if self != Self::Calm {
+            then.made.iter_mut().flatten().for_each(|made| made.tries = None);
+        }
         then
     }
 }
@@ -231,7 +235,11 @@ impl<'s> Player<'s> {
                     fired.extend(due.map(|due| fire(entity, name, due)));
                 }
                 Awaited::Attempt | Awaited::Deadline => fired.push(Verb::Due(entity.clone())),
-                Awaited::AttemptDeadline(_) | Awaited::Lapse(_) | Awaited::AttemptLapse(_) => {}
+                Awaited::AttemptDeadline(_)
+                | Awaited::Effect(..)
+                | Awaited::Answer(..)
+                | Awaited::Lapse(_)
+                | Awaited::AttemptLapse(_) => {}
             }
         }
         self.lab.leap(late_ms)?;

@@ -56,6 +56,7 @@ impl Reader<'_> {
             answers: self.answers(&table, log),
             leases: self.leases(&table, log),
             history: table.get("history").map(|node| lines(&node, log)).unwrap_or_default(),
+            made: table.get("made").map(|node| self.made(&node, log)),
             // Last, so that nothing else goes unread without it.
             entity: self.entity(&table, log)?,
         };
