@@ -37,7 +37,7 @@ fn a_step_that_runs_says_since_when_and_until_when_at_most() -> Result<()> {
         api.deploy(STUBBORN, Some("hostile")).await?;
         api.create("stubborn/a").await?;
         ensure!(why(api, "stubborn/a").await?["because"] == "free");
-        api.send("stubborn/a", "e1", attempt("loop")).await?.done()?;
+        api.send("stubborn/a", "e1", attempt("fence-loop")).await?.done()?;
         let said = until(api, "stubborn/a", "step").await?;
         ensure!(said["sentence"] == "attempt 1 of attempt runs in attempting", "{said}");
         ensure!(said["holder"] == api.entity("stubborn/a").await?["locked_by"] && said["since"].is_string(), "{said}");
@@ -89,6 +89,54 @@ fn a_parked_entity_says_what_to_type_and_it_works() -> Result<()> {
         api.post("/v1/entities/stubborn/a/unlock", unlock).await?.done()?;
         ensure!(why(api, "stubborn/a").await?["because"] == "free");
         ensure!(api.entity("stubborn/a").await?["last_execution"]["succeeded"] == false);
+        Ok(())
+    })
+}
+
+#[test]
+fn an_entity_in_line_for_a_lease_says_who_has_it_and_gets_it_in_turn() -> Result<()> {
+    run(async {
+        let host = start().await?;
+        let api = host.api();
+        let gated = STUBBORN.replace(
+            "[states.attempting]",
+            "[leases]\ngate = { ttl = \"1h\" }\n\n[states.attempting]\nneeds    = [\"gate\"]",
+        );
+        api.deploy(&gated, Some("hostile")).await?;
+        for entity in ["stubborn/a", "stubborn/b"] {
+            api.create(entity).await?;
+        }
+        let held = api.post("/v1/leases/gate", json!({ "label": "run 4711", "ttl": "1h" })).await?.done()?;
+        api.send("stubborn/a", "e1", attempt("fence-loop")).await?.done()?;
+        api.send("stubborn/b", "e1", attempt("fence-loop")).await?.done()?;
+        let said = until(api, "stubborn/b", "lease").await?;
+        ensure!(
+            said["sentence"] == "attempt does not begin before it has lease gate, held by run 4711, place 2 in line",
+            "{said}"
+        );
+        ensure!(said["awaits"]["held_by"] == "run 4711" && said["awaits"]["place"] == 2, "{said}");
+        let next = texts(&said, "next", Some("what"));
+        ensure!(next.contains(&"lease gate is free, unless it is renewed".to_owned()), "{said}");
+        let waiting = api.entity("stubborn/a").await?;
+        ensure!(waiting["awaits"] == "gate" && waiting["lock"]["waiting_for"] == "lease", "{waiting}");
+        let unlock = api.post("/v1/entities/stubborn/a/unlock", json!({ "to": "calm" })).await?.refused(409, "busy")?;
+        let got = unlock["got"].as_str().unwrap_or_default();
+        ensure!(got.ends_with("a lease it waits for, its deadline can still move it"), "{unlock}");
+
+        let release = json!({ "grant": held["grant"], "token": held["token"] });
+        api.post("/v1/leases/gate/release", release).await?.done()?;
+        let said = until(api, "stubborn/a", "step").await?;
+        ensure!(said["leases"][0]["lease"] == "gate" && said["leases"][0]["until"].is_string(), "{said}");
+        ensure!(api.entity("stubborn/a").await?["leases"] == json!(["gate"]));
+        let lease = api.get("/v1/leases/gate/why").await?.done()?;
+        ensure!(lease["because"] == "held" && lease["holder"] == said["holder"], "{lease}");
+        ensure!(
+            texts(&lease, "operator", None) == [format!("interlock why {}", said["holder"].as_str().unwrap_or("-"))]
+        );
+        ensure!(why(api, "stubborn/b").await?["awaits"]["place"] == 1);
+        // With its execution ends what it has, and the next in line begins.
+        api.killed("stubborn/a", "as the test says").await?.done()?;
+        until(api, "stubborn/b", "step").await?;
         Ok(())
     })
 }
