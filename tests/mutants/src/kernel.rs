@@ -59,7 +59,8 @@ pub fn run(only: Option<&str>, fresh: bool, against: Against) -> Result<Run> {
     let mutants: Vec<Mutant> = copy.mutants.iter().filter(asked).cloned().collect();
     let fates = score(&copy, &mutants, &tests, &known, against)?;
     let whole = mutants.len() == copy.mutants.len();
-    let reasons = reasons::read(&here().join("reasons.toml"))?;
+    let mut reasons = reasons::read(&here().join("reasons.toml"))?;
+    reasons.extend(reasons::owed(&here().join("owed.toml"))?);
     let times = [built, reached, started.elapsed() - built - reached];
     Ok(Run { mutants, fates, whole, reasons, tests: tests.len(), times })
 }
@@ -74,11 +75,11 @@ impl Run {
     /// One paragraph.
     #[must_use]
     pub fn summary(&self) -> String {
-        let Figures { checks, mutants, noticed, crashed, endless, reasoned, unexplained } = self.figures();
+        let Figures { checks, mutants, noticed, crashed, endless, reasoned, owed, unexplained } = self.figures();
         let [built, reached, ran] = self.times.map(|time| format!("{:.1} s", time.as_secs_f64()));
         format!(
             "{checks} checks, {mutants} mutants, {} tests: {noticed} noticed ({crashed} by a crash, {endless} by a test \
-             that did not end), {reasoned} survive with a reason, {unexplained} without\n\
+             that did not end), {reasoned} survive with a reason, {owed} are owed a test, {unexplained} have neither\n\
              built in {built}, reach of the tests in {reached}, mutants in {ran}",
             self.tests
         )
@@ -106,7 +107,8 @@ impl Run {
                 let one = Reason { changes: vec![change.clone()], ..reason.clone() };
                 if !survivors.iter().any(|(mutant, _)| one.is_for(mutant)) {
                     let Reason { file, function, check, .. } = &one;
-                    wrong.push(format!("a reason without a survivor: {file} {function} `{check}` {change}"));
+                    let what = if one.owed { "owed, and noticed" } else { "a reason without a survivor" };
+                    wrong.push(format!("{what}: {file} {function} `{check}` {change}"));
                 }
             }
         }

@@ -30,6 +30,8 @@ pub struct Figures {
     pub endless: usize,
     /// Those that nothing noticed and that have a reason.
     pub reasoned: usize,
+    /// Those that nothing noticed and that are owed a test.
+    pub owed: usize,
     /// Those that nothing noticed.
     pub unexplained: usize,
 }
@@ -47,8 +49,11 @@ pub fn figures(mutants: &[Mutant], fates: &[Fate], reasons: &[Reason]) -> Figure
                 figures.crashed += usize::from(*how == End::Crashed);
                 figures.endless += usize::from(*how == End::Endless);
             }
-            Fate::Survived(_) if reasons.iter().any(|reason| reason.is_for(mutant)) => figures.reasoned += 1,
-            Fate::Survived(_) => figures.unexplained += 1,
+            Fate::Survived(_) => match reasons.iter().find(|reason| reason.is_for(mutant)) {
+                Some(reason) if reason.owed => figures.owed += 1,
+                Some(_) => figures.reasoned += 1,
+                None => figures.unexplained += 1,
+            },
         }
     }
     figures
@@ -66,11 +71,12 @@ pub fn list(mutants: &[Mutant], fates: &[Fate], reasons: &[Reason]) -> String {
     );
     let _ = writeln!(
         text,
-        "{} checks, changed in {} ways: {} noticed, {} not, each with its reason.",
+        "{} checks, changed in {} ways: {} noticed, {} not and with a reason, {} owed a test.",
         found.checks,
         found.mutants,
         found.noticed,
-        found.reasoned + found.unexplained
+        found.reasoned,
+        found.owed + found.unexplained
     );
     let mut file = "";
     for (mutant, fate) in mutants.iter().zip(fates) {

@@ -1,5 +1,6 @@
 //! Why a mutant may survive. The list is checked in and must be true: a survivor without a reason is an
-//! error, and so is a reason without a survivor.
+//! error, and so is a reason without a survivor. What has neither a test nor a reason yet is owed: it stands in a
+//! list of its own, which is counted apart, and from which a line goes as soon as a test notices it.
 
 use crate::find::Mutant;
 use anyhow::{Context as _, Result};
@@ -20,6 +21,9 @@ pub struct Reason {
     pub changes: Vec<String>,
     /// Why nothing can notice, or why nothing has to.
     pub why: String,
+    /// No reason: a test is owed.
+    #[serde(skip)]
+    pub owed: bool,
 }
 
 #[derive(Deserialize)]
@@ -38,6 +42,14 @@ impl Reason {
             && self.check == mutant.check
             && self.changes.contains(&mutant.change.to_string())
     }
+}
+
+/// Reads the list of what is owed.
+///
+/// # Errors
+/// When it cannot be read; what is wrong with it.
+pub fn owed(path: &Path) -> Result<Vec<Reason>> {
+    Ok(read(path)?.into_iter().map(|one| Reason { owed: true, ..one }).collect())
 }
 
 /// Reads the list.

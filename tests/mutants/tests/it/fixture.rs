@@ -109,6 +109,7 @@ fn a_check_without_a_test_survives_and_is_named() {
         check: "if n == 0".to_owned(),
         changes: vec!["never".to_owned(), "always".to_owned()],
         why: "as an example".to_owned(),
+        owed: false,
     };
     let found = figures(&copy.mutants, &fates, std::slice::from_ref(&reason));
     assert_eq!((found.reasoned, found.crashed), (2, 2));
