@@ -166,7 +166,6 @@ fn a_request_of_a_save_is_made_again_by_a_step_that_does_not_remember_it() {
         desk.save(checkpoint())?;
         Ok(desk.transition(to("asking"))?)
     });
-    host.replies("tickets", Replies::Hang);
     host.fault(at("file").call(2), Fault::Crash);
     host.run();
     assert_eq!(host.made().len(), 2, "two keys, two tickets");
