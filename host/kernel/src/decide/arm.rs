@@ -66,8 +66,8 @@ impl Draft<'_> {
         let failed = matches!(entered.by, CauseKind::Failure | CauseKind::Deadline);
         let owed = !failed && (self.head.outbox.unsettled > 0 || !entered.stage.effects.is_empty());
         let ends = declared.deadline_ms.is_some() || declared.waits_forever || owed || !timers.is_empty();
-        match declared.after.iter().find(|spec| spec.due == Due::Step) {
-            // Nothing would ever move it.
+        match declared.after.first() {
+            // Nothing would ever move it: without a timer set, all that are declared are left to steps.
             Some(spec) if waits && !ends => {
                 let expected = format!("a due time staged by the step that enters {state}");
                 Err(Rejection::new(Code::Invalid, format!("timer {} of {state}", spec.name), expected, "none"))

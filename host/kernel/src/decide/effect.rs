@@ -13,7 +13,7 @@ use crate::command::{Outcome, Said, Sending, Tried};
 use crate::doc::{Digest, Doc};
 use crate::ids::{EntityId, EventId, Name};
 use crate::limits::EFFECT_RETRY_AFTER_MS_MAX;
-use crate::machine::{EFFECT_DONE, EFFECT_FAILED, OnLate, Retry, StateKind, Target};
+use crate::machine::{EFFECT_DONE, EFFECT_FAILED, OnLate, Retry, Target};
 use crate::record::{Cause, CauseKind, Effect, EffectWhat, FactKind, Key, Lease, Record, Stands, What};
 use crate::rejection::{Code, Rejection, cut};
 use crate::view::{Decision, Stop};
@@ -272,8 +272,8 @@ impl Draft<'_> {
         let subject = format!("effect {number} on {} {note}", effect.target);
         let stands = Stands::Dead { code: code.to_owned(), reason };
         self.keep_effect(number, Effect { stands, ..effect })?;
-        let working = self.state()?.kind == StateKind::Working;
-        if working && !skips && self.head.park.is_none() {
+        // Its execution is not over, so the state is a working one.
+        if !skips && self.head.park.is_none() {
             self.park("effect-failed", &subject, Tag::default());
         }
         Ok(())

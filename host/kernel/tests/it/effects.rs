@@ -12,7 +12,7 @@ use interlock_kernel::rejection::Code;
 use interlock_kernel::timer::Due;
 use std::collections::BTreeMap;
 
-fn target(url: &str) -> Target {
+pub(crate) fn target(url: &str) -> Target {
     Target {
         method: "POST".to_owned(),
         url: url.to_owned(),
@@ -27,7 +27,7 @@ fn target(url: &str) -> Target {
 }
 
 /// Opens a ticket, waits for its number; a second step may close it.
-fn ticket() -> Mc {
+pub(crate) fn ticket() -> Mc {
     machine("ticket", "idle")
         .data("{}")
         .event("open")
@@ -52,7 +52,7 @@ fn ticket() -> Mc {
         })
 }
 
-fn asked(target: &str) -> StagedEffect {
+pub(crate) fn asked(target: &str) -> StagedEffect {
     let fill = if target == "tickets" { vec![("project".to_owned(), "atlas".to_owned())] } else { Vec::new() };
     StagedEffect {
         target: name(target),
@@ -62,11 +62,11 @@ fn asked(target: &str) -> StagedEffect {
     }
 }
 
-fn carrying(effects: Vec<StagedEffect>) -> Change {
+pub(crate) fn carrying(effects: Vec<StagedEffect>) -> Change {
     Change { stage: Stage { effects, ..Stage::default() }, ..Change::default() }
 }
 
-fn opening() -> (World, EntityId) {
+pub(crate) fn opening() -> (World, EntityId) {
     let (mut world, id) = World::of(ticket(), "ticket/a");
     world.send(&id, "open", "o1");
     (world, id)
@@ -78,11 +78,11 @@ pub(crate) fn waiting() -> (World, EntityId) {
     (world, id)
 }
 
-fn said(status: u16, body: &str) -> Said {
+pub(crate) fn said(status: u16, body: &str) -> Said {
     Said { status, body: Some(doc(body)), truncated: false }
 }
 
-fn try_it(world: &mut World, id: &EntityId, number: u64) -> Option<Effect> {
+pub(crate) fn try_it(world: &mut World, id: &EntityId, number: u64) -> Option<Effect> {
     match world.ok(Verb::Send(id.clone(), number)) {
         Outcome::Sending(sending) => Some(sending.effect),
         Outcome::Nothing => None,
@@ -90,19 +90,19 @@ fn try_it(world: &mut World, id: &EntityId, number: u64) -> Option<Effect> {
     }
 }
 
-fn settle(world: &mut World, id: &EntityId, number: u64, nth: u32, tried: Tried) {
+pub(crate) fn settle(world: &mut World, id: &EntityId, number: u64, nth: u32, tried: Tried) {
     world.ok(Verb::Settle { entity: id.clone(), number, nth, tried });
 }
 
-fn effect(world: &World, id: &EntityId, number: u64) -> Option<Effect> {
+pub(crate) fn effect(world: &World, id: &EntityId, number: u64) -> Option<Effect> {
     world.effects().get(id)?.get(&number).cloned()
 }
 
-fn again(reason: &str) -> Tried {
+pub(crate) fn again(reason: &str) -> Tried {
     Tried::Again { after_ms: None, reason: reason.to_owned(), maybe_sent: true }
 }
 
-fn whats(world: &World, id: &EntityId) -> Vec<(EffectWhat, u64, String)> {
+pub(crate) fn whats(world: &World, id: &EntityId) -> Vec<(EffectWhat, u64, String)> {
     let head = world.head(id);
     let entries = world.history(id, &head).into_iter();
     entries

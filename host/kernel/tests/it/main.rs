@@ -24,6 +24,7 @@ mod limits;
 mod lost;
 mod mutations;
 mod needs;
+mod outbox;
 mod retries;
 mod scopes;
 mod semantics;

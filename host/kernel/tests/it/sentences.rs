@@ -4,7 +4,7 @@ use crate::build::name;
 use crate::semantics::working;
 use crate::world::{failure, permanent};
 use expect_test::expect;
-use interlock_kernel::record::{BeginReason, Entry, FactKind, Failure, What};
+use interlock_kernel::record::{BeginReason, EffectWhat, Entry, FactKind, Failure, What};
 use interlock_kernel::rejection::{Code, Rejection};
 
 fn named(code: &str, reason: &str) -> Failure {
@@ -47,6 +47,8 @@ fn every_entry_has_its_sentence() {
         fact(FactKind::NotAllowed, "not_allowed: job/a: expected one of run, got stop"),
         fact(FactKind::StaleTimer, "timer bell of 7 is not of this visit"),
         fact(FactKind::Repaired, "missing index entry"),
+        fact(FactKind::LateEffect, "try 1 of effect 2 is over"),
+        What::Effect(EffectWhat::Done, name("tickets"), 7, "status 201".to_owned()),
     ];
     let entry = Entry { from: name("idle"), attempt: Some(3), ..world.last_entry(&id) };
     let mut lines: Vec<String> = all.into_iter().map(|what| Entry { what, ..entry.clone() }.sentence()).collect();
@@ -55,6 +57,9 @@ fn every_entry_has_its_sentence() {
         let what = What::Event(name("note"));
         lines.push(Entry { what, from: name(from), attempt, ..entry.clone() }.sentence());
     }
+    // A result that enters no other state has no arrow; a retry says nothing more.
+    let what = What::Effect(EffectWhat::Retried, name("tickets"), 7, String::new());
+    lines.push(Entry { what, from: name("working"), ..entry.clone() }.sentence());
     world.send(&id, "note", "n1");
     lines.push(world.last_entry(&id).sentence());
     expect![[r#"
@@ -88,9 +93,12 @@ fn every_entry_has_its_sentence() {
         not allowed: job/a: expected one of run, got stop
         stale timer: timer bell of 7 is not of this visit
         repaired: missing index entry
+        late effect: try 1 of effect 2 is over
+        effect 7 on tickets done: status 201 -> working
         note, stays working
         note -> working
         note -> working
+        effect 7 on tickets retried
         note, stays working"#]]
     .assert_eq(&lines.join("\n"));
 }

@@ -1,10 +1,10 @@
 //! Timers that steps set: staged before the commit that carries them, declared by the state they belong to.
 
-use crate::build::{Mc, machine, name, rest, stay, step, to, wait};
+use crate::build::{Mc, condition, filter, machine, mutation, name, rest, stay, step, to, wait};
 use crate::world::{World, permanent};
 use interlock_kernel::command::{Change, Stage, StagedDue, StagedTimer, Verb};
 use interlock_kernel::ids::EntityId;
-use interlock_kernel::limits::{STAGED_TIMERS_MAX, TIMER_MS_MAX};
+use interlock_kernel::limits::{CONDITIONS_MAX, STAGED_TIMERS_MAX, TIMER_MS_MAX};
 use interlock_kernel::record::FactKind;
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::time::WallTime;
@@ -220,4 +220,35 @@ fn a_newer_revision_that_does_not_leave_the_timer_to_steps_is_not_followed_at_en
     world.deploy(renamed);
     world.transition(&id, "held", staged(&[("wake", StagedDue::After(5_000))])).unwrap();
     assert_eq!((world.head(&id).revision, pending(&world, &id)), (1, owned(&[("wake", 5_000)])));
+}
+
+#[test]
+fn nor_one_that_would_let_it_wait_without_the_timer() {
+    let (mut world, id) = working();
+    world.deploy(reminding().with(|machine| {
+        let held = machine.states.get_mut(&name("held")).unwrap();
+        held.after.clear();
+        held.waits_forever = true;
+    }));
+    world.transition(&id, "held", staged(&[("wake", StagedDue::After(5_000))])).unwrap();
+    assert_eq!((world.head(&id).revision, pending(&world, &id)), (1, owned(&[("wake", 5_000)])));
+}
+
+#[test]
+fn a_timer_of_another_state_is_refused_before_a_guard_and_a_denial_and_after_a_conflict() {
+    let after = StagedDue::After(1_000);
+    let guarded = reminding().with(|machine| {
+        machine.states.get_mut(&name("working")).unwrap().to[0].guard = filter("data.open eq true");
+    });
+    let (mut world, id) = World::of(guarded, "job/a");
+    world.send(&id, "run", "r1");
+    assert_eq!(world.transition(&id, "held", staged(&[("late", after)])).unwrap_err().code, Code::NotAllowed);
+    let denied = Change { set: vec![mutation("desired.x = 1")], ..staged(&[("late", after)]) };
+    assert_eq!(world.save(&id, denied).unwrap_err().code, Code::NotAllowed);
+    let conditions = (0..=CONDITIONS_MAX).map(|number| condition(&format!("c{number}"), "true")).collect();
+    let many = Change { conditions, ..staged(&vec![("remind", after); STAGED_TIMERS_MAX + 1]) };
+    assert_eq!(world.save(&id, many).unwrap_err().subject, "conditions");
+    world.save(&id, staged(&[("remind", after)])).unwrap();
+    world.fire(&id, "remind"); // the version moves on
+    assert_eq!(world.save(&id, staged(&[("late", after)])).unwrap_err().code, Code::Conflict);
 }

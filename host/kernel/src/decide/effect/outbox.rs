@@ -293,7 +293,7 @@ impl Draft<'_> {
         let mut busy: BTreeSet<String> = BTreeSet::new();
         let (mut unsettled, mut dead) = (0_u32, 0_u32);
         for effect in slots.values_mut().filter_map(|slot| slot.now.as_mut()) {
-            let skipped = effect.is_dead() && targets.get(&effect.target).is_some_and(|target| target.skips_dead);
+            let skipped = targets.get(&effect.target).is_some_and(|target| !target.holds(effect));
             if effect.is_dead() {
                 dead = dead.saturating_add(1);
             } else {
