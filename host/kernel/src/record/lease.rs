@@ -178,12 +178,6 @@ impl Lease {
     pub fn held(&self, now: StoreTime) -> Option<&Holder> {
         self.holder.as_ref().filter(|holder| holder.until > now)
     }
-
-    /// Whether this owner has it at this time.
-    #[must_use]
-    pub fn is_held_by(&self, owner: &Owner, now: StoreTime) -> bool {
-        self.held(now).is_some_and(|holder| holder.owner == *owner)
-    }
 }
 
 impl Owner {

@@ -545,3 +545,77 @@ fn a_lease_as_its_transcript_tells() {
     expect_file!["golden/leases.txt"].assert_eq(&told);
     assert!(matches!(world.records.get(&Key::Lease(lease("quota"))), Ok(Some(Record::Lease(_)))));
 }
+
+#[test]
+fn a_grant_is_never_promised_beyond_its_bound_in_all() {
+    let (mut world, a) =
+        World::of(pool_machine().grants("quota", LeaseSpec { hold_ms: 4_000, ..spec(9_000) }), "pool/a");
+    world.send(&a, "go", "a1");
+    assert_eq!(world.lease("quota").holder.unwrap().until, StoreTime(4_000));
+}
+
+#[test]
+fn whoever_renews_or_stands_in_a_full_line_is_not_refused() {
+    let mut world = World::with(pool_machine());
+    world.granted(ask("build", "one", 5_000));
+    for nth in 0..LEASE_LINE_MAX {
+        world.ok(ask("build", &format!("w{nth}"), 5_000).waits(60_000).into());
+    }
+    assert_eq!(world.ok(ask("build", "w3", 5_000).waits(60_000).into()), Outcome::InLine { before: 3 });
+}
+
+#[test]
+fn an_extension_on_request_is_on_record_with_what_was_promised() {
+    let mut world = World::with(pool_machine());
+    let (token, ..) = world.granted(ask("build", "one", 5_000));
+    world.extend("build", "one", token, Some(6_000)).unwrap();
+    assert_eq!(world.became("build"), [LeaseWhat::Acquired, LeaseWhat::Extended]);
+    assert_eq!(world.lease_entries("build")[1].note, "for 6 s");
+}
+
+#[test]
+fn the_wait_that_a_refusal_names_is_within_bounds() {
+    let mut world = World::with(pool_machine());
+    world.granted(ask("build", "one", 600_000));
+    assert_eq!(world.refused(ask("build", "two", 5_000).into()).retry_after_ms, Some(60_000));
+    world.pass(599_900);
+    assert_eq!(world.refused(ask("build", "two", 5_000).into()).retry_after_ms, Some(1_000));
+}
+
+#[test]
+fn contention_is_on_record_up_to_the_bound_and_not_one_more() {
+    let mut world = World::with(pool_machine());
+    world.granted(ask("build", "one", 60_000));
+    for _ in 0..=FACTS_MAX {
+        world.code(ask("build", "two", 5_000).into());
+    }
+    assert_eq!(world.lease("build").last, 1 + u64::from(FACTS_MAX));
+}
+
+#[test]
+fn a_machine_without_leases_says_so() {
+    let (mut world, a) = World::of(pool_machine().with(|machine| machine.leases = Default::default()), "pool/a");
+    world.send(&a, "plan", "p");
+    let refused = world.step_asks(&a, LeaseAsk::Acquire(lease("disk"), None)).unwrap_err();
+    assert_eq!((refused.code, refused.expected.as_str()), (Code::NotFound, "a machine with leases"));
+}
+
+#[test]
+fn the_bound_of_leases_is_told_before_who_has_the_next() {
+    let (mut world, a, _) = pool();
+    world.send(&a, "plan", "p");
+    for nth in 0..LEASES_MAX {
+        world.takes(&a, &format!("d{nth}"));
+    }
+    world.granted(ask("d-more", "one", 60_000));
+    assert_eq!(code(world.step_asks(&a, LeaseAsk::Acquire(lease("d-more"), None))), Code::Limit);
+}
+
+#[test]
+fn of_two_leases_the_one_that_is_given_back_leaves_the_head() {
+    let (mut world, a, _) = pool();
+    world.send(&a, "plan", "p");
+    let (disk, _) = (world.takes(&a, "disk"), world.takes(&a, "quota"));
+    world.step_asks(&a, LeaseAsk::Release(disk)).unwrap();
+    assert_eq!(world.head(&a).leases, [lease("quota")]);
+}

@@ -2,17 +2,18 @@
 //! is what each of them must not be true of, one broken thing at a time.
 
 use crate::build::{machine, name, rest, step, succeeded, to, wait};
+use crate::leases::{ask, pool};
 use crate::semantics::{idle, working};
 use crate::world::World;
 use interlock_kernel::Incarnation;
 use interlock_kernel::command::Verb;
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::EntityId;
-use interlock_kernel::record::{Entry, FactKind, Head, Park, Part, Timer, What};
+use interlock_kernel::record::{Delay, Entry, FactKind, Head, Lease, Park, Part, Timer, What};
 use interlock_kernel::theorems::{
-    Folded, entity, final_is_final, fold, history_folds_to_entity, is_fact, live_entity_has_a_wake_cause,
-    lock_and_execution_agree, stale_token_never_writes, token_never_falls, unlocked_means_a_new_operation_is_accepted,
-    version_grows_by_one,
+    self, Folded, entity, final_is_final, fold, history_folds_to_entity, is_fact, lease_has_one_holder,
+    lease_token_never_falls, live_entity_has_a_wake_cause, lock_and_execution_agree, stale_token_never_writes,
+    token_never_falls, unlocked_means_a_new_operation_is_accepted, version_grows_by_one,
 };
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::view::Claim;
@@ -284,4 +285,67 @@ fn only_a_fact_is_a_fact() {
 fn a_machine_of_rests_and_ends_has_no_theorem_to_break() {
     let (world, id) = World::of(machine("job", "idle").state("idle", rest()).state("over", succeeded()), "job/a");
     assert_eq!(entity(&world.head(&id), &world.machine(&id, 1)), Vec::<&str>::new());
+}
+
+/// A lease with a holder and one waiter, to be broken.
+fn contended() -> Lease {
+    let (mut world, ..) = pool();
+    world.ok(ask("quota", "one", 5_000).into());
+    world.ok(ask("quota", "two", 5_000).waits(60_000).into());
+    world.lease("quota")
+}
+
+#[test]
+fn a_lease_has_one_holder_who_does_not_wait_and_a_line_of_owners_once_each() {
+    let sound = contended();
+    assert!(lease_has_one_holder(&sound) && lease_has_one_holder(&Lease { holder: None, ..sound.clone() }));
+    let of_holder = sound.holder.clone().unwrap();
+    let breaks: [fn(&mut Lease); 5] = [
+        |lease| lease.line[0].owner = lease.holder.clone().unwrap().owner,
+        |lease| lease.holder.as_mut().unwrap().hold_until = StoreTime(4_999),
+        |lease| {
+            let owner = lease.holder.clone().unwrap().owner;
+            lease.delay = Some(Delay { owner, until: StoreTime(9) });
+        },
+        |lease| lease.line.push(lease.line[0].clone()),
+        |lease| {
+            lease.holder = None;
+            lease.line.push(lease.line[0].clone());
+        },
+    ];
+    for (nth, change) in breaks.into_iter().enumerate() {
+        let mut broken = sound.clone();
+        change(&mut broken);
+        assert!(!lease_has_one_holder(&broken), "{nth}: {broken:?}");
+        assert_eq!(theorems::lease(None, &broken), ["lease_has_one_holder"], "{nth}");
+    }
+    let bare = Lease { holder: None, line: Vec::new(), ..sound };
+    assert!(lease_has_one_holder(&Lease {
+        delay: Some(Delay { owner: of_holder.owner, until: StoreTime(9) }),
+        ..bare
+    }));
+}
+
+#[test]
+fn a_lease_goes_to_another_only_with_a_higher_token() {
+    let granted = |skipped: u64, label: &str| {
+        let mut world = pool().0;
+        world.seq += skipped;
+        world.ok(ask("quota", label, 5_000).into());
+        world.lease("quota")
+    };
+    let older = granted(1, "one");
+    let free = Lease { holder: None, ..older.clone() };
+    for (was, is, holds) in [
+        (None, &older, true),
+        (Some(&free), &older, true),
+        (Some(&older), &free, true),
+        (Some(&older), &older, true),
+        (Some(&older), &granted(2, "one"), true),
+        (Some(&older), &granted(1, "three"), false),
+        (Some(&older), &granted(0, "one"), false),
+    ] {
+        assert_eq!(lease_token_never_falls(was, is), holds, "{is:?}");
+        assert_eq!(theorems::lease(was, is).is_empty(), holds, "{is:?}");
+    }
 }

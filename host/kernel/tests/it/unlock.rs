@@ -1,6 +1,6 @@
 //! Unlock: an operator ends an execution, into a rest or failed final state.
 
-use crate::build::{daily, event, failed, name, rest, succeeded, to};
+use crate::build::{daily, event, failed, name, rest, succeeded, to, wait};
 use crate::leases::{ask, pool_machine};
 use crate::world::World;
 use interlock_kernel::command::{Outcome, Verb};
@@ -143,4 +143,42 @@ fn what_contradicts_itself_is_only_to_be_killed() {
     let refused = world.refused(of(&a, "idle", true, "I know"));
     assert_eq!(refused.code, Code::NotAllowed);
     world.ok(Verb::Kill { entity: a, reason: "kill always works".to_owned() });
+}
+
+/// What could still move it, as a refusal tells.
+fn told(world: &mut World, a: &EntityId, to: &str) -> Vec<String> {
+    let got = world.refused(of(a, to, false, "")).got;
+    let movers = got.rsplit("; ").next().unwrap().strip_suffix(" can still move it").unwrap();
+    movers.split(", ").map(str::to_owned).collect()
+}
+
+#[test]
+fn exactly_what_can_still_move_it_is_told() {
+    let (mut world, a) = World::of(pool_machine(), "pool/a");
+    world.send(&a, "plan", "1");
+    assert_eq!(told(&mut world, &a, "idle"), ["an attempt that runs"]);
+    world.fail(&a, "slow");
+    assert_eq!(told(&mut world, &a, "idle"), ["an attempt after its back-off"]);
+    let (mut world, a) = World::of(pool_machine(), "pool/a");
+    world.ok(ask("quota", "one", 60_000).into());
+    world.send(&a, "go", "1");
+    let refused = world.refused(of(&a, "idle", false, ""));
+    assert!(refused.got.contains("waiting for lease quota"), "{}", refused.got);
+    assert_eq!(told(&mut world, &a, "idle"), ["a lease it waits for"]);
+    let (mut world, id) = crate::effects::waiting();
+    assert_eq!(told(&mut world, &id, "idle"), ["an effect on its way", "its deadline", "an event"]);
+    let waits = wait().after("bell", 5_000, to("idle"));
+    let (mut world, a) = World::of(pool_machine().state("hold", waits), "pool/a");
+    world.send(&a, "go", "1");
+    world.go(&a, "hold");
+    assert_eq!(told(&mut world, &a, "idle"), ["a timer"]);
+}
+
+#[test]
+fn of_two_reasons_to_refuse_the_state_is_told_before_the_reason_and_that_before_the_lock() {
+    let (mut world, a) = parked();
+    let refused = world.refused(of(&a, "work", true, ""));
+    assert_eq!(refused.got, "work", "where to, before why");
+    world.ok(of(&a, "gone", false, ""));
+    assert_eq!(world.refused(of(&a, "idle", true, "")).expected, "a reason, for the record");
 }

@@ -225,15 +225,15 @@ impl<'a> Draft<'a> {
         let mut wanted: Vec<(LeaseName, Terms)> = Vec::new();
         for name in names {
             if wanted.iter().any(|(other, _)| *other == name) {
-                continue;
+                continue; // two fields may name the same one
             }
             let spec = match self.machine().lease(&name) {
                 Some(spec) => *spec,
                 None => return Ok(Needs::Broken(format!("lease {name} is not granted to {}", self.id.machine))),
             };
             let lease = self.lease(&name)?;
-            if lease.is_held_by(&owner, None) || wanted.iter().any(|(other, _)| *other == name) {
-                continue; // two fields may name the same one
+            if lease.is_held_by(&owner, None) {
+                continue;
             }
             let open = lease.is_open_to(&owner) || overtakes && lease.is_open_in_passing(&owner);
             if !open {
