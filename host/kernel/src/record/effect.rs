@@ -128,9 +128,15 @@ impl Effect {
         matches!(self.stands, Stands::Dead { .. })
     }
 
+    /// Whether an attempt of it is out: its fate is not known yet.
+    #[must_use]
+    pub fn is_in_flight(&self) -> bool {
+        matches!(self.stands, Stands::InFlight(_))
+    }
+
     /// Whether the target cannot have seen it, so that it can be taken back.
     #[must_use]
     pub fn is_unsent(&self) -> bool {
-        !self.maybe_sent && !matches!(self.stands, Stands::InFlight(_))
+        !self.maybe_sent && !self.is_in_flight()
     }
 }

@@ -254,6 +254,12 @@ fn a_lane_that_skips_what_is_given_up_goes_on() {
     settle(&mut world, &id, 1, 1, Tried::Failed(said(404, "null")));
     assert!(world.head(&id).park.is_none());
     assert!(try_it(&mut world, &id, 2).is_some());
+    world.ok(Verb::Retry(id.clone(), 1));
+    assert_eq!(try_it(&mut world, &id, 1), None, "one in flight");
+    settle(&mut world, &id, 2, 1, Tried::Failed(said(404, "null")));
+    assert!(try_it(&mut world, &id, 1).is_some(), "its turn, and the other is passed over");
+    world.ok(Verb::Retry(id.clone(), 2));
+    assert_eq!(try_it(&mut world, &id, 2), None, "one in flight");
 }
 
 #[test]

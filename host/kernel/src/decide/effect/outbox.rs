@@ -285,12 +285,15 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The first of each lane is tried; the counts are those of what is there.
+    /// One of each lane is in flight or is tried, the first of those that wait; the counts are those of what is there.
+    /// One that is tried again behind its lane (its target skips what was given up) waits for the one in flight.
     pub(in crate::decide) fn arrange(&mut self) {
         let now = self.now().store;
         let targets = &self.revision.machine.targets;
         let Some(slots) = self.effects.0.as_mut() else { return };
-        let mut busy: BTreeSet<String> = BTreeSet::new();
+        let there = slots.values().filter_map(|slot| slot.now.as_ref());
+        let flying = there.filter(|effect| effect.is_in_flight()).map(|effect| effect.resource.clone());
+        let mut busy: BTreeSet<String> = flying.collect();
         let (mut unsettled, mut dead) = (0_u32, 0_u32);
         for effect in slots.values_mut().filter_map(|slot| slot.now.as_mut()) {
             let skipped = targets.get(&effect.target).is_some_and(|target| !target.holds(effect));
@@ -299,7 +302,7 @@ impl Draft<'_> {
             } else {
                 unsettled = unsettled.saturating_add(1);
             }
-            if skipped {
+            if skipped || effect.is_in_flight() {
                 continue;
             }
             let first = busy.insert(effect.resource.clone());
