@@ -414,7 +414,7 @@ fn guest(name: &str) -> Result<tempfile::TempDir> {
 
 #[test]
 fn the_scenarios_of_the_examples_hold() -> Result<()> {
-    for name in ["resource", "survey", "hostile", "ticket"] {
+    for name in ["resource", "survey", "hostile", "ticket", "deploy"] {
         let folder = guest(name)?;
         let path = folder.path().display().to_string();
         let (code, out, err) = run("", &["test", &path])?;

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Machines with their scenarios: the folder, and the guest that its steps are in.
-const SHOWN: [(&str, &str); 16] = [
+const SHOWN: [(&str, &str); 17] = [
     ("resource", "resource"),
     ("survey", "survey"),
     ("hostile", "hostile"),
     ("ticket", "ticket"),
+    ("deploy", "deploy"),
     ("faulty/asked-again-mended", "faulty"),
     ("faulty/check-then-act-mended", "faulty"),
     ("faulty/desired-unseen-mended", "faulty"),

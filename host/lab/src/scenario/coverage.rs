@@ -8,8 +8,10 @@ use interlock_coordinator::{EntityView, SubmitError};
 use interlock_kernel::command::Outcome;
 use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{EntityId, EventId, Name};
-use interlock_kernel::machine::{DESIRED_CHANGED, FailurePath, Machine, Move, OnBusy, State, StateKind};
-use interlock_kernel::record::{AnswerKind, What};
+use interlock_kernel::machine::{
+    DESIRED_CHANGED, EFFECT_DONE, EFFECT_FAILED, FailurePath, Machine, Move, OnBusy, State, StateKind,
+};
+use interlock_kernel::record::{AnswerKind, EffectWhat, Entry, What};
 use interlock_kernel::rejection::Code;
 use interlock_kernel::time::WallTime;
 use interlock_kernel::value::{Filter, Roots, Verdict};
@@ -328,6 +330,8 @@ impl<'m> Cover<'m> {
                 self.by_event(one, name, payload.as_ref())
             }
             What::DesiredChanged => self.by_event(one, &DESIRED_CHANGED, None),
+            What::Effect(EffectWhat::Done, ..) => self.by_effect(entry, &EFFECT_DONE),
+            What::Effect(EffectWhat::Failed | EffectWhat::Fenced, ..) => self.by_effect(entry, &EFFECT_FAILED),
             What::Transition(_) => {
                 let nth = state.to.iter().position(|one| one.to.as_ref() == Some(&entry.to));
                 let guarded = nth.and_then(|nth| state.to.get(nth)).is_some_and(|one| !one.guard.any.is_empty());
@@ -370,6 +374,20 @@ impl<'m> Cover<'m> {
             None => (0..moves.len()).find(|nth| leads(*nth))?,
         };
         Some(Way { from: entry.from.clone(), by: By::Event(event.clone()), nth })
+    }
+
+    /// The way that the result of an effect took, if any state waited for it: the first that leads where it went. What
+    /// the target said is not on record.
+    fn by_effect(&mut self, entry: &Entry, event: &Name) -> Option<Way> {
+        let changed = entry.from != entry.to || entry.data.is_some() || entry.outputs.is_some();
+        let moves = self.machine.states.get(&entry.from)?.on.get(event).filter(|_| changed)?;
+        let leads = |one: &Move| one.to.as_ref().map_or(entry.from == entry.to, |to| *to == entry.to);
+        let nth = moves.iter().position(leads)?;
+        let way = |nth: usize| Way { from: entry.from.clone(), by: By::Event(event.clone()), nth };
+        let tried = moves.iter().enumerate().take(nth.saturating_add(1));
+        let guards = tried.filter(|(_, one)| !one.guard.any.is_empty());
+        self.reached.extend(guards.map(|(at, _)| Point::Guard(way(at), at == nth)));
+        Some(way(nth))
     }
 
     /// Takes down what each guard said until one held.
