@@ -14,7 +14,7 @@ use tokio::sync::{oneshot, watch};
 use crate::error::StoreError;
 use crate::meta::{BatchRecord, be32, be64};
 use crate::overlay::{Base, Layer};
-use crate::store::{Bytes, Seq, Stamp};
+use crate::store::{Bytes, Order, Seq, Stamp};
 
 /// Entries younger than this are never trimmed.
 pub const FEED_KEPT_MS: u64 = 60 * 60 * 1_000;
@@ -307,8 +307,8 @@ fn walk(
     let mut corrupt = None;
     base.walk(
         // The start itself may be a change: number 0 is never handed out, so it never is.
-        Bound::Excluded(&first),
-        Bound::Included(&last),
+        (Bound::Excluded(&first), Bound::Included(&last)),
+        Order::Ascending,
         &mut |key, value| {
             if key.len() == FEED_KEY_LEN && value.len() >= FEED_HEAD_LEN {
                 return each(Position::of_key(key), value);

@@ -58,7 +58,7 @@ pub use limits::{
 };
 pub use mem::{Fault, Mem, MemImage};
 pub use store::{
-    Bytes, Condition, Each, Fate, Full, Halt, Health, Job, Lane, Query, Read, Seq, Span, Stamp, Store, Txn,
+    Bytes, Condition, Each, Fate, Full, Halt, Health, Job, Lane, Order, Query, Read, Seq, Span, Stamp, Store, Txn,
     USER_KEYS_FROM,
 };
 pub use transact::{Abort, TransactError, query, transact};

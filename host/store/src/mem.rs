@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,8 +17,8 @@ use crate::error::StoreError;
 use crate::feed::{self, Changes, FeedReply, FeedSource, FeedWake, Position};
 use crate::limits::{QUEUE_ADMISSIONS, QUEUE_COMPLETIONS};
 use crate::meta::{BATCH_KEY, BatchRecord, FORMAT, FORMAT_KEY, check_format, encode_format};
-use crate::overlay::{Base, run_query};
-use crate::store::{Bytes, Condition, Each, Fate, Full, Health, Job, Lane, Query, Seq, Stamp, Store};
+use crate::overlay::{Base, Ends, run_query};
+use crate::store::{Bytes, Condition, Each, Fate, Full, Health, Job, Lane, Order, Query, Seq, Stamp, Store};
 
 type Map = BTreeMap<Vec<u8>, Bytes>;
 type Settled = Vec<(Box<dyn Job>, Fate)>;
@@ -434,8 +433,8 @@ impl Base for MemBase<'_> {
         Ok(self.0.get(key).cloned())
     }
 
-    fn walk(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, each: Each<'_>) -> Result<(), StoreError> {
-        for (key, value) in self.0.range::<[u8], _>((from, to)) {
+    fn walk(&self, ends: Ends<'_>, order: Order, each: Each<'_>) -> Result<(), StoreError> {
+        for (key, value) in order.walk(self.0.range::<[u8], _>(ends)) {
             if each(key, value).is_break() {
                 break;
             }

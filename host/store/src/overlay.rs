@@ -5,25 +5,24 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::collections::btree_map;
 use std::iter::Peekable;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::StoreError;
 use crate::limits::{KEY_BYTES, SCAN_ENTRIES, TXN_BYTES, TXN_WRITES, VALUE_BYTES};
-use crate::store::{Bytes, Each, Halt, Job, Query, Read, Span, Stamp, Txn, USER_KEYS_FROM};
+use crate::store::{Bytes, Each, Halt, Job, Order, Query, Read, Span, Stamp, Txn, USER_KEYS_FROM};
 
 /// Writes by key; `None` is a removal.
 pub(crate) type Layer = BTreeMap<Vec<u8>, Option<Bytes>>;
 
 /// A lower and an upper end.
-type Ends<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+pub(crate) type Ends<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// A consistent durable state, the store's own keys included.
 pub(crate) trait Base {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError>;
-    fn walk(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, each: Each<'_>) -> Result<(), StoreError>;
+    fn walk(&self, ends: Ends<'_>, order: Order, each: Each<'_>) -> Result<(), StoreError>;
 }
 
 /// How the run of a job ended.
@@ -201,7 +200,7 @@ impl Read for View<'_> {
     }
 }
 
-/// Walks the newest entry of each key of `span`, ascending; `layers` newest first.
+/// Walks the newest entry of each key of `span`, in its order; `layers` newest first.
 fn scan_layers(
     layers: [&Layer; 2],
     base: &dyn Base,
@@ -210,7 +209,7 @@ fn scan_layers(
     each: Each<'_>,
 ) -> Result<(), StoreError> {
     SCAN_ENTRIES.check(limit as u64)?;
-    let Some((from, to)) = user_range(span) else {
+    let Some(ends) = user_range(span) else {
         return Ok(());
     };
     if limit == 0 {
@@ -224,14 +223,13 @@ fn scan_layers(
             _ => ControlFlow::Break(()),
         }
     };
-    let mut over = Merge {
-        top: layers[0].range::<[u8], _>((from, to)).peekable(),
-        below: layers[1].range::<[u8], _>((from, to)).peekable(),
-    };
+    let order = span.order();
+    let [top, below] = layers.map(|layer| order.walk(layer.range::<[u8], _>(ends)).peekable());
+    let mut over = Merge { order, top, below };
     let mut stopped = false;
-    base.walk(from, to, &mut |key, value| {
+    base.walk(ends, order, &mut |key, value| {
         let mut step = || {
-            while over.peek().is_some_and(|next| next < key) {
+            while over.peek().is_some_and(|next| order.meets_first(next, key)) {
                 if let Some((key, Some(value))) = over.next() {
                     emit(key, value)?;
                 }
@@ -280,16 +278,18 @@ fn user_range<'s>(span: &'s Span<'_>) -> Option<Ends<'s>> {
     some.then_some((from, to))
 }
 
-struct Merge<'a> {
-    top: Peekable<btree_map::Range<'a, Vec<u8>, Option<Bytes>>>,
-    below: Peekable<btree_map::Range<'a, Vec<u8>, Option<Bytes>>>,
+/// Two layers walked in one order as if they were one.
+struct Merge<I: Iterator> {
+    order: Order,
+    top: Peekable<I>,
+    below: Peekable<I>,
 }
 
-impl<'a> Merge<'a> {
+impl<'a, I: Iterator<Item = (&'a Vec<u8>, &'a Option<Bytes>)>> Merge<I> {
     fn peek(&mut self) -> Option<&'a [u8]> {
         match (self.top.peek(), self.below.peek()) {
-            (Some((top, _)), Some((below, _))) => Some(std::cmp::min(top, below)),
-            (Some((key, _)), None) | (None, Some((key, _))) => Some(key),
+            (Some((top, _)), Some((below, _))) if self.order.meets_first(below, top) => Some(below),
+            (Some((key, _)), _) | (None, Some((key, _))) => Some(key),
             (None, None) => None,
         }
     }
@@ -301,7 +301,7 @@ impl<'a> Merge<'a> {
                     self.below.next();
                     true
                 } else {
-                    top < below
+                    self.order.meets_first(top, below)
                 }
             }
             (top, _) => top.is_some(),

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::iter;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,17 +45,45 @@ pub struct Stamp {
 /// What a scan hands each entry to: key, then value.
 pub type Each<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 
-/// A range of keys, walked in ascending order.
+/// Which of two keys a walk meets first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// The lower one.
+    Ascending,
+    /// The higher one.
+    Descending,
+}
+
+impl Order {
+    /// What is sorted ascending, as a walk in this order meets it.
+    pub fn walk<I: DoubleEndedIterator>(self, mut sorted: I) -> impl Iterator<Item = I::Item> {
+        iter::from_fn(move || match self {
+            Order::Ascending => sorted.next(),
+            Order::Descending => sorted.next_back(),
+        })
+    }
+
+    /// Whether a walk meets `key` earlier than `other`.
+    pub(crate) fn meets_first(self, key: &[u8], other: &[u8]) -> bool {
+        match self {
+            Order::Ascending => key < other,
+            Order::Descending => key > other,
+        }
+    }
+}
+
+/// A range of keys and the order it is walked in: ascending, unless it is said to go [`Span::back`].
 #[derive(Clone, Debug)]
 pub struct Span<'a> {
     pub(crate) from: Bound<&'a [u8]>,
     pub(crate) to: Bound<Cow<'a, [u8]>>,
+    order: Order,
 }
 
 impl<'a> Span<'a> {
     /// Every key a caller can have written.
     pub fn all() -> Span<'a> {
-        Span { from: Bound::Unbounded, to: Bound::Unbounded }
+        Span { from: Bound::Unbounded, to: Bound::Unbounded, order: Order::Ascending }
     }
 
     /// Keys that start with `prefix`.
@@ -70,37 +99,51 @@ impl<'a> Span<'a> {
             }
             None => Bound::Unbounded,
         };
-        Span { from: Bound::Included(prefix), to }
+        Span { from: Bound::Included(prefix), to, order: Order::Ascending }
     }
 
     /// Keys from `from` up to, and without, `to`.
     pub fn between(from: &'a [u8], to: &'a [u8]) -> Span<'a> {
-        Span { from: Bound::Included(from), to: Bound::Excluded(Cow::Borrowed(to)) }
+        Span { from: Bound::Included(from), to: Bound::Excluded(Cow::Borrowed(to)), order: Order::Ascending }
     }
 
     /// Keys from `from` on.
     pub fn starting(from: &'a [u8]) -> Span<'a> {
-        Span { from: Bound::Included(from), to: Bound::Unbounded }
+        Span { from: Bound::Included(from), to: Bound::Unbounded, order: Order::Ascending }
     }
 
-    /// The same end, beginning behind `key`: how a bounded walk resumes.
+    /// The same keys, walked in descending order.
+    pub fn back(self) -> Span<'a> {
+        Span { order: Order::Descending, ..self }
+    }
+
+    /// The order it is walked in.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// The same walk, beginning behind `key`: how a bounded one resumes. A walk back goes on with the keys
+    /// below `key`, so say [`Span::back`] first.
     pub fn after(self, key: &'a [u8]) -> Span<'a> {
-        Span { from: Bound::Excluded(key), ..self }
+        match self.order {
+            Order::Ascending => Span { from: Bound::Excluded(key), ..self },
+            Order::Descending => Span { to: Bound::Excluded(Cow::Borrowed(key)), ..self },
+        }
     }
 
     /// Whether a walk of it meets `key`.
     pub fn contains(&self, key: &[u8]) -> bool {
-        let behind_start = match self.from {
+        let from_on = match self.from {
             Bound::Included(from) => key >= from,
             Bound::Excluded(from) => key > from,
             Bound::Unbounded => true,
         };
-        let before_end = match &self.to {
+        let up_to = match &self.to {
             Bound::Included(to) => key <= &**to,
             Bound::Excluded(to) => key < &**to,
             Bound::Unbounded => true,
         };
-        behind_start && before_end
+        from_on && up_to
     }
 }
 
@@ -127,7 +170,7 @@ pub trait Read {
     /// [`StoreError::ReservedKey`], [`StoreError::Limit`], or what keeps the store from reading.
     fn get(&mut self, key: &[u8]) -> Result<Option<Bytes>, Halt>;
 
-    /// Hands the entries of `span` to `each`, ascending, until `limit` of them were seen or
+    /// Hands the entries of `span` to `each`, in its order, until `limit` of them were seen or
     /// `each` breaks.
     ///
     /// # Errors

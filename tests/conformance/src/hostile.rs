@@ -251,7 +251,7 @@ impl<R: Read + ?Sized> Read for Dropped<'_, R> {
         let own = self.wrote.iter().filter(|(key, _)| span.contains(key));
         found.extend(own.map(|(key, value)| (key.clone(), value.clone())));
         let there = found.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
-        for (key, value) in there.take(limit) {
+        for (key, value) in span.order().walk(there).take(limit) {
             if each(key, value).is_break() {
                 break;
             }

@@ -6,15 +6,14 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::ops::Bound;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::redb::{Database, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase, TableDefinition};
 
 use crate::error::StoreError;
-use crate::overlay::{Base, Layer};
-use crate::store::{Bytes, Condition, Each};
+use crate::overlay::{Base, Ends, Layer};
+use crate::store::{Bytes, Condition, Each, Order};
 
 const TABLE: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("kv");
 
@@ -135,12 +134,12 @@ impl Base for Snapshot {
         Ok(found.map(|value| value.value().into()))
     }
 
-    fn walk(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, each: Each<'_>) -> Result<(), StoreError> {
+    fn walk(&self, ends: Ends<'_>, order: Order, each: Each<'_>) -> Result<(), StoreError> {
         let Some(table) = &self.table else {
             return Ok(());
         };
-        let entries = table.range::<&[u8]>((from, to)).map_err(|error| self.failed(error))?;
-        for entry in entries {
+        let entries = table.range::<&[u8]>(ends).map_err(|error| self.failed(error))?;
+        for entry in order.walk(entries) {
             let (key, value) = entry.map_err(|error| self.failed(error))?;
             if each(key.value(), value.value()).is_break() {
                 break;

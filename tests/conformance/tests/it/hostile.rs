@@ -151,9 +151,12 @@ fn what_a_dropped_run_writes_it_reads_back() {
             walk(Span::prefix(b"c"), 9)?,
             walk(Span::between(b"a", b"c"), 9)?,
             walk(Span::starting(b"b").after(b"b"), 9)?,
+            walk(Span::all().back(), 9)?,
+            walk(Span::all().back(), 2)?,
+            walk(Span::starting(b"b").back().after(b"d"), 9)?,
         ];
         // In every run, the dropped ones too.
-        assert_eq!(found, ["bcd", "bc", "c", "b", "cd"]);
+        assert_eq!(found, ["bcd", "bc", "c", "b", "cd", "dcb", "dc", "cb"]);
         Ok(())
     });
     let done = block_on(walked);

@@ -6,24 +6,30 @@ use std::sync::mpsc;
 use std::thread;
 
 use interlock_conformance::{Engine, Probe, Random, block_on, put, text, value};
-use interlock_store::{Abort, Fate, Lane, Read, Span, Store, TransactError, Txn, query, transact};
+use interlock_store::{Abort, Fate, Halt, Lane, Read, SCAN_ENTRIES, Span, Store, TransactError, Txn, query, transact};
 
 /// Competing threads: more than cores, so that they do interleave.
 const THREADS: usize = 8;
 
-fn number(at: &mut dyn Read, key: &[u8]) -> Result<u64, interlock_store::Halt> {
+/// Key and value.
+type Entry = (Vec<u8>, Vec<u8>);
+
+fn number(at: &mut dyn Read, key: &[u8]) -> Result<u64, Halt> {
     let found = at.get(key)?;
     Ok(found.map_or(0, |value| String::from_utf8_lossy(&value).parse().expect("a number")))
 }
 
-fn all(at: &mut dyn Read, span: Span<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn all(at: &mut dyn Read, span: Span<'_>) -> Vec<Entry> {
+    first(at, span, SCAN_ENTRIES.max as usize).unwrap()
+}
+
+fn first(at: &mut dyn Read, span: Span<'_>, limit: usize) -> Result<Vec<Entry>, Halt> {
     let mut found = Vec::new();
-    at.scan(span, 10_000, &mut |key, value| {
+    at.scan(span, limit, &mut |key, value| {
         found.push((key.to_vec(), value.to_vec()));
         ControlFlow::Continue(())
-    })
-    .unwrap();
-    found
+    })?;
+    Ok(found)
 }
 
 /// Calls `body` from many threads, with the thread's number.
@@ -209,11 +215,7 @@ pub(crate) fn scans_agree_with_a_model_over_all_layers<E: Engine>() {
     }
 }
 
-fn step(
-    random: &mut Random,
-    txn: &mut dyn Txn,
-    model: &mut BTreeMap<Vec<u8>, Vec<u8>>,
-) -> Result<(), interlock_store::Halt> {
+fn step(random: &mut Random, txn: &mut dyn Txn, model: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> Result<(), Halt> {
     let mut key = || format!("k{:02}", random.below(40)).into_bytes();
     let (one, other) = (key(), key());
     match random.below(4) {
@@ -228,25 +230,85 @@ fn step(
         }
         _ => {
             let limit = random.below(12) as usize;
-            let mut found = Vec::new();
-            txn.scan(Span::between(&one, &other), limit, &mut |key, value| {
-                found.push((key.to_vec(), value.to_vec()));
-                ControlFlow::Continue(())
-            })?;
-            let expected: Vec<_> = model
-                .iter()
-                .filter(|(key, _)| **key >= one && **key < other)
-                .take(limit)
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect();
-            assert_eq!(found, expected);
-            let resumed = all(txn, Span::prefix(b"k").after(&one));
-            let expected = model.keys().filter(|key| **key > one).count();
-            assert_eq!(resumed.len(), expected);
+            let entry = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
+            let between = || model.iter().filter(|(key, _)| **key >= one && **key < other).map(entry);
+            let span = Span::between(&one, &other);
+            assert_eq!(first(txn, span.clone(), limit)?, between().take(limit).collect::<Vec<_>>());
+            assert_eq!(first(txn, span.back(), limit)?, between().rev().take(limit).collect::<Vec<_>>());
+            let above = model.iter().filter(|(key, _)| **key > one).map(entry);
+            assert_eq!(all(txn, Span::prefix(b"k").after(&one)), above.collect::<Vec<_>>());
+            let below = model.iter().filter(|(key, _)| **key < one).map(entry);
+            assert_eq!(all(txn, Span::prefix(b"k").back().after(&one)), below.rev().collect::<Vec<_>>());
             assert_eq!(txn.get(&one)?.as_deref(), model.get(&one).map(|v| &**v));
         }
     }
     Ok(())
+}
+
+/// Up and down, over entries of each layer with removals in between, ended by the limit or by who reads.
+pub(crate) fn a_walk_in_pages_is_the_whole_walk<E: Engine>() {
+    let mut engine = E::new();
+    let store = engine.open().unwrap();
+    for key in ["a", "b", "c", "d", "e"] {
+        put(&*store, key, "durable").unwrap();
+    }
+    let (settled, fates) = mpsc::channel();
+    let below = Probe::boxed(0, &settled, |txn| {
+        txn.delete(b"b")?;
+        txn.put(b"c", text("batch"))?;
+        txn.put(b"f", text("batch"))?;
+        txn.put(b"g", text("batch"))
+    });
+    let own = Probe::boxed(1, &settled, |txn| {
+        txn.delete(b"d")?;
+        txn.delete(b"f")?;
+        txn.put(b"e", text("own"))?;
+        txn.put(b"h", text("own"))?;
+        paged(txn)
+    });
+    engine.submit_together(&*store, vec![below, own]);
+    for (n, fate) in fates.iter().take(2) {
+        assert!(matches!(fate, Fate::Committed(_)), "{n}: {fate:?}");
+    }
+    block_on(query(&*store, paged)).unwrap();
+}
+
+fn paged(at: &mut dyn Read) -> Result<(), Halt> {
+    let inner = Span::between(b"b", b"h");
+    for (span, whole) in [
+        (Span::all(), "a c e g h"),
+        (Span::all().back(), "h g e c a"),
+        (inner.clone(), "c e g"),
+        (inner.back(), "g e c"),
+    ] {
+        for page in 1..=6 {
+            assert_eq!(in_pages(at, &span, page, usize::MAX)?, whole, "limited to {page}");
+            assert_eq!(in_pages(at, &span, 9, page)?, whole, "broken off at {page}");
+        }
+    }
+    Ok(())
+}
+
+/// The keys of `span`, read by one walk after the other; each stops at `limit`, and is broken off at `enough`.
+fn in_pages(at: &mut dyn Read, span: &Span<'_>, limit: usize, enough: usize) -> Result<String, Halt> {
+    let mut found: Vec<String> = Vec::new();
+    // As many as the smallest pages need, and one that finds nothing: a walk that does not resume ends too.
+    for _ in 0..6 {
+        let before = found.len();
+        let last = found.last().cloned();
+        let rest = match &last {
+            Some(last) => span.clone().after(last.as_bytes()),
+            None => span.clone(),
+        };
+        at.scan(rest, limit, &mut |key, _| {
+            found.push(String::from_utf8_lossy(key).into_owned());
+            if found.len() - before == enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if found.len() - before < limit.min(enough) {
+            break;
+        }
+    }
+    Ok(found.join(" "))
 }
 
 pub(crate) fn a_query_sees_one_durable_state<E: Engine>() {
@@ -279,7 +341,12 @@ pub(crate) fn odd_spans_are_walked_or_empty<E: Engine>() {
             for key in &key {
                 txn.put(key, text("v"))?;
             }
-            let mut count = |span: Span<'_>| all(txn, span).len();
+            let mut count = |span: Span<'_>| {
+                let (found, mut back) = (all(txn, span.clone()), all(txn, span.back()));
+                back.reverse();
+                assert_eq!(found, back);
+                found.len()
+            };
             let here = count(Span::all());
             assert_eq!(count(Span::prefix(b"")), here);
             assert_eq!(count(Span::starting(&[])), here);
@@ -289,6 +356,11 @@ pub(crate) fn odd_spans_are_walked_or_empty<E: Engine>() {
             assert_eq!(count(Span::between(b"", b"").after(b"")), 0);
             assert_eq!(count(Span::between(b"a", b"b").after(b"z")), 0);
             assert_eq!(count(Span::prefix(b"a").after(b"a")), 0);
+            assert_eq!(count(Span::between(b"", b"").back().after(b"")), 0);
+            assert_eq!(count(Span::between(b"a", b"b").back().after(b"a")), 0);
+            assert_eq!(count(Span::between(b"a", b"b").back().after(b"")), 0);
+            assert_eq!(count(Span::all().back().after(&[2])), 0, "nothing of the store's own");
+            assert_eq!(count(Span::all().back().after(&[1, 1])), 0);
             assert_eq!(count(Span::prefix(&[254, 255])), 1);
             let above = here - 3;
             assert_eq!(count(Span::prefix(&[255])), above);

@@ -87,8 +87,12 @@ fn write_bytes(txn: &mut dyn Txn, n: u64) -> Result<(), Halt> {
     Ok(())
 }
 
+/// Up and down alike.
 fn scan(at: &mut (impl Read + ?Sized), n: u64) -> Result<(), Halt> {
-    at.scan(Span::all(), n as usize, &mut |_, _| ControlFlow::Continue(()))
+    let mut walk = |span: Span<'_>| at.scan(span, n as usize, &mut |_, _| ControlFlow::Continue(()));
+    let (up, down) = (walk(Span::all()), walk(Span::all().back()));
+    assert_eq!(up, down);
+    down
 }
 
 /// One job stalls in its commit, `n` more wait behind it.
@@ -168,7 +172,8 @@ pub(crate) fn reserved_keys_are_refused<E: Engine>() {
         txn.put(&[2], text("v"))
     })
     .unwrap();
-    for span in [Span::all(), Span::starting(&[0]), Span::between(&[0], &[9])] {
+    let spans = [Span::all(), Span::starting(&[0]), Span::between(&[0], &[9])];
+    for span in spans.clone().into_iter().chain(spans.map(Span::back)) {
         let (from_all, to_all) = (span, std::sync::Arc::new(std::sync::Mutex::new(Vec::new())));
         let seen = to_all.clone();
         let walk = query(&*store, move |at| {

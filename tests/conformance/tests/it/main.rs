@@ -37,6 +37,7 @@ macro_rules! every_clause_on {
                 isolation::one_of_many_creators_wins
                 isolation::compare_and_swap_loses_no_update
                 isolation::scans_agree_with_a_model_over_all_layers
+                isolation::a_walk_in_pages_is_the_whole_walk
                 isolation::odd_spans_are_walked_or_empty
                 isolation::a_query_sees_one_durable_state
                 durability::a_refusal_waits_for_the_writes_of_its_batch
