@@ -9,7 +9,7 @@ use interlock_kernel::ids::{GrantId, LeaseName, Principal};
 use interlock_kernel::record::{Key, Lease, LeaseEntry, Owner, Record};
 use interlock_kernel::time::StoreTime;
 use interlock_kernel::view::{LeaseClaim, View};
-use interlock_store::StoreError;
+use interlock_store::{Span, StoreError};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tokio::sync::{Notify, oneshot};
@@ -128,7 +128,7 @@ pub(crate) async fn lease(core: &Arc<Core>, name: LeaseName) -> Result<Option<Le
         let Some(Record::Lease(lease)) = view.get(&Key::Lease(name.clone()))? else { return Ok(None) };
         let mut entries = Vec::new();
         let (from, to) = codec::lease_entries(&name, lease.last);
-        view.walk(&from, &to, ENTRIES_MAX, &mut |key, bytes| {
+        view.walk(Span::between(&from, &to), ENTRIES_MAX, &mut |key, bytes| {
             if let Record::LeaseEntry(entry) = crate::txn::TxnView::decode(&key, bytes)? {
                 entries.push(*entry);
             }
@@ -156,7 +156,7 @@ pub(crate) async fn leases(
         // From one lease's record straight to the next one's: what became of it is not read.
         while found.len() < limit {
             let mut next = None;
-            view.walk(&from, &to, 1, &mut |key, bytes| {
+            view.walk(Span::between(&from, &to), 1, &mut |key, bytes| {
                 if let (Key::Lease(name), Record::Lease(lease)) = (&key, crate::txn::TxnView::decode(&key, bytes)?) {
                     let at = StoreTime(stamp.store_ms);
                     next = Some(LeaseView { name: name.clone(), lease: *lease, at, entries: Vec::new() });

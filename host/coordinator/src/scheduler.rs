@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use interlock_kernel::command::{Command, Outcome, Verb};
 use interlock_kernel::ids::Principal;
 use interlock_kernel::record::Key;
-use interlock_store::StoreError;
+use interlock_store::{Span, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -212,7 +212,7 @@ async fn agenda<T: Send + Copy + 'static>(
     let shared = core.clone();
     look(core, move |view, _| {
         let mut agenda = Agenda { due: Vec::new(), next: None };
-        view.walk(&from, &to, PAGE.saturating_add(left_alone), &mut |key, _| {
+        view.walk(Span::between(&from, &to), PAGE.saturating_add(left_alone), &mut |key, _| {
             shared.counters().scanned.add(1);
             Ok(match judge(&key) {
                 Ok(()) => {

@@ -131,15 +131,15 @@ impl<'a> TxnView<'a> {
     /// The keys of a run of index entries.
     pub(crate) fn keys(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Key>, Stop> {
         let mut found = Vec::new();
-        self.walk(from, to, limit, &mut |key, _| {
+        self.walk(store::Span::between(from, to), limit, &mut |key, _| {
             found.push(key);
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(found)
     }
 
-    /// Decoded keys and raw values, in order, until `each` has enough.
-    pub(crate) fn walk(&self, from: &[u8], to: &[u8], limit: usize, each: Each<'_>) -> Result<(), Stop> {
+    /// Decoded keys and raw values, in the span's order, until `each` has enough.
+    pub(crate) fn walk(&self, span: store::Span<'_>, limit: usize, each: Each<'_>) -> Result<(), Stop> {
         let mut bad = None;
         let mut one = |key: &[u8], value: &[u8]| {
             let done = codec::decode(key).map_err(|why| Stop::Corrupt(why.to_string()));
@@ -152,7 +152,6 @@ impl<'a> TxnView<'a> {
             }
         };
         let limit = limit.min(usize::try_from(SCAN_ENTRIES.max).unwrap_or(usize::MAX));
-        let span = store::Span::between(from, to);
         self.at.borrow_mut().scan(span, limit, &mut one).map_err(|halt| self.stop(halt))?;
         bad.map_or(Ok(()), Err)
     }
@@ -194,7 +193,7 @@ impl View for TxnView<'_> {
     fn scan(&self, span: &Span, limit: usize) -> Result<Vec<(Key, Record)>, Stop> {
         let (from, to) = codec::range(span);
         let mut found = Vec::new();
-        self.walk(&from, &to, limit, &mut |key, value| {
+        self.walk(store::Span::between(&from, &to), limit, &mut |key, value| {
             let record = Self::decode(&key, value)?;
             found.push((key, record));
             Ok(ControlFlow::Continue(()))

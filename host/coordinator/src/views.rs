@@ -10,7 +10,7 @@ use interlock_kernel::ids::{EntityId, EventId, MachineName, Name};
 use interlock_kernel::machine::Revision;
 use interlock_kernel::record::{Condition, Dedup, Entry, Head, Key, MachineRecord, Part, Queued, Record};
 use interlock_kernel::view::{Documents, Span, Stop, View};
-use interlock_store::StoreError;
+use interlock_store::{self as store, StoreError};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -194,7 +194,7 @@ pub(crate) fn each_head(
     }
     for _ in 0..seeks {
         let mut first = None;
-        view.walk(&from, &to, 1, &mut |key, value| {
+        view.walk(store::Span::between(&from, &to), 1, &mut |key, value| {
             let head = match &key {
                 Key::Head(_) => match TxnView::decode(&key, value)? {
                     Record::Head(head) => Some(*head),
@@ -267,7 +267,7 @@ pub(crate) async fn history(
         };
         let (from, to) = codec::history(&id, incarnation, before.map_or(u64::MAX, |before| before.saturating_sub(1)));
         let mut entries = Vec::new();
-        view.walk(&from, &to, limit, &mut |key, value| {
+        view.walk(store::Span::between(&from, &to), limit, &mut |key, value| {
             if let Record::Entry(entry) = TxnView::decode(&key, value)? {
                 entries.push(*entry);
             }

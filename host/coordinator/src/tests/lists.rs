@@ -2,12 +2,16 @@
 
 use super::run;
 use super::world::{Kept, POOL, World, accepted, command, deploy, entity, parse, rest};
+use crate::codec;
 use crate::core::Core;
+use crate::read::look;
 use crate::supervise::supervise;
 use crate::{Behind, Listing};
 use interlock_kernel::command::{Create, OnExisting, Verb};
-use interlock_store::Clock;
+use interlock_kernel::record::Key;
+use interlock_store::{Clock, Span};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -102,6 +106,35 @@ fn what_cannot_move_to_the_active_revision_is_listed_with_the_reason() {
         };
         assert_eq!(revisions.iter().map(|revision| revision.number).collect::<Vec<_>>(), [2, 1]);
         assert_eq!(world.host().machines().await.map(|machines| machines.len()), Ok(1));
+    });
+}
+
+#[test]
+fn a_run_of_records_is_walked_up_and_down() {
+    run(async {
+        let world = World::new(Kept::AsItIs).await;
+        accepted(world.host().submit(deploy(POOL, "one")).await);
+        for key in ["a", "b", "c"] {
+            accepted(world.host().submit(create(key, "east")).await);
+        }
+        let host = world.host();
+        let walked = look(host.core(), |view, _| {
+            let (from, to) = codec::entities(None);
+            let b = codec::encode(&Key::Head(entity("b")));
+            let span = Span::between(&from, &to);
+            let heads = |of| {
+                let mut found = Vec::new();
+                view.walk(of, usize::MAX, &mut |key, _| {
+                    if let Key::Head(id) = key {
+                        found.push(id.key.to_string());
+                    }
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                Ok(found.concat())
+            };
+            Ok([heads(span.clone())?, heads(span.clone().back())?, heads(span.back().after(&b))?])
+        });
+        assert_eq!(walked.await, Ok(["abc", "cba", "a"].map(str::to_owned)));
     });
 }
 
