@@ -7,7 +7,7 @@ use crate::command::{Stage, StagedDue, StagedTimer};
 use crate::doc::Doc;
 use crate::ids::Name;
 use crate::limits::{RING_MS_MIN, RULE_BYTES_MAX, STAGED_TIMERS_MAX, TIMER_MS_MAX};
-use crate::machine::{Machine, StateKind, TimerSpec};
+use crate::machine::{Machine, State, StateKind, TimerSpec};
 use crate::record::{CauseKind, Timer};
 use crate::rejection::{Code, Rejection, cut_to};
 use crate::time::{Span, WallTime};
@@ -48,7 +48,7 @@ impl Draft<'_> {
     /// The first that cannot be set: `invalid`, with the field or the rule.
     pub(super) fn arm(&self, machine: &Machine, state: &Name, entered: &Entered<'_>) -> Result<Vec<Timer>, Rejection> {
         let Some(declared) = machine.state(state) else { return Ok(Vec::new()) };
-        if let Some(refused) = self.undeclared(machine, state, entered.stage) {
+        if let Some(refused) = self.undeclared(state, declared, entered.stage) {
             return Err(refused);
         }
         let documents = entered.documents;
@@ -77,14 +77,13 @@ impl Draft<'_> {
     }
 
     /// A staged timer that a state does not leave to steps.
-    pub(super) fn undeclared(&self, machine: &Machine, state: &Name, stage: &Stage) -> Option<Rejection> {
-        let specs = machine.state(state).map(|state| state.after.as_slice()).unwrap_or_default();
-        let of_steps = || specs.iter().filter(|spec| spec.due == Due::Step).map(|spec| spec.name.as_str());
+    pub(super) fn undeclared(&self, name: &Name, state: &State, stage: &Stage) -> Option<Rejection> {
+        let of_steps = || state.after.iter().filter(|spec| spec.due == Due::Step).map(|spec| spec.name.as_str());
         let foreign = stage.timers.iter().find(|staged| of_steps().all(|name| name != staged.name.as_str()))?;
         let names: Vec<&str> = of_steps().collect();
         let expected = match names.as_slice() {
-            [] => format!("no timer: {state} has none with due = \"step\""),
-            names => format!("a timer of {state} with due = \"step\": {}", names.join(" or ")),
+            [] => format!("no timer: {name} has none with due = \"step\""),
+            names => format!("a timer of {name} with due = \"step\": {}", names.join(" or ")),
         };
         Some(Rejection::new(Code::NotAllowed, &self.id, expected, format!("the timer {}", foreign.name)))
     }

@@ -30,7 +30,7 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
     if let Some(refused) = stale(&draft, claim) {
         return draft.refuse(refused);
     }
-    if let Some(refused) = draft.undeclared(&draft.machine(), &draft.head.state, &change.stage) {
+    if let Some(refused) = draft.undeclared(&draft.head.state, &draft.state()?, &change.stage) {
         return draft.refuse(refused);
     }
     if let Some(refused) = denied(&change.set, &change.conditions) {
@@ -101,7 +101,7 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
         let refused = Rejection::new(Code::NotAllowed, &draft.id, names.join(" or "), format!("{to}{hint}"));
         return draft.refuse(refused);
     };
-    if let Some(refused) = draft.undeclared(&draft.machine(), to, &change.stage) {
+    if let Some(refused) = draft.machine().state(to).and_then(|there| draft.undeclared(to, there, &change.stage)) {
         return draft.refuse(refused);
     }
     let proposed = propose(&mut draft, change)?;

@@ -245,8 +245,7 @@ fn give_back(mut draft: Draft<'_>, claim: &Claim, held: &LeaseClaim) -> Result<D
     }
     // Nothing refuses below this line.
     lease.release("given back");
-    draft.head.leases.retain(|other| *other != held.lease);
-    draft.progressed()?;
+    draft.progressed()?; // which renews what it has still, and strikes out what it has no more
     draft.record(What::Returned(held.lease.clone()), tag(claim));
     draft.finish(Outcome::Released)
 }
@@ -329,7 +328,7 @@ pub(super) fn turn(given: &Given<'_>, execution: &ExecutionId, name: &LeaseName)
     // Nothing refuses below this line.
     let now = draft.now().store;
     if let Some(lock) = draft.head.lock.as_mut() {
-        lock.retry = Some(lock.retry.map_or(now, |retry| retry.min(now)));
+        lock.retry.get_or_insert(now); // told before: it has not looked yet
     }
     draft.finish(Outcome::Nothing)
 }

@@ -80,9 +80,10 @@ pub(super) fn delete(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
         let refused = busy(&draft)?;
         return draft.refuse(refused);
     }
-    let Outbox { unsettled, dead, .. } = draft.head.outbox;
-    if unsettled > 0 || dead > 0 {
-        let got = format!("{unsettled} on their way, {dead} given up");
+    // What was given up went with the visit that it was given up in.
+    let Outbox { unsettled, .. } = draft.head.outbox;
+    if unsettled > 0 {
+        let got = format!("{unsettled} on their way");
         let refused = Rejection::new(Code::Busy, entity, "an entity without unsettled effects", got);
         return draft.refuse(refused.retry_after(BUSY_RETRY_MS));
     }
@@ -180,10 +181,9 @@ pub(super) fn unpark(given: &Given<'_>, entity: &EntityId) -> Result<Decision, S
 fn movers(draft: &Draft<'_>) -> Result<Vec<&'static str>, Stop> {
     let head = &draft.head;
     let of_lock = |holds: fn(&crate::record::Lock) -> bool| head.lock.as_ref().is_some_and(holds);
-    let parked = head.park.is_some();
     Ok([
         (of_lock(|lock| lock.attempt.is_some()), "an attempt that runs"),
-        (of_lock(|lock| lock.retry.is_some()) && !parked, "an attempt after its back-off"),
+        (of_lock(|lock| lock.retry.is_some()), "an attempt after its back-off"),
         (head.awaits.is_some(), "a lease it waits for"),
         (!head.timers.is_empty(), "a timer"),
         (head.outbox.unsettled > 0, "an effect on its way"),
@@ -218,6 +218,10 @@ pub(super) fn unlock(
     if force && reason.trim().is_empty() {
         return draft.refuse(Rejection::new(Code::Invalid, entity, "a reason, for the record", "none"));
     }
+    if let Some(park) = draft.head.park.as_ref().filter(|_| draft.head.is_inconsistent()) {
+        let got = format!("inconsistent: {} (kill ends it)", park.reason);
+        return draft.refuse(Rejection::new(Code::NotAllowed, entity, "an entity whose records agree", got));
+    }
     if draft.head.lock.is_none() {
         if draft.head.state == *to {
             let outcome = Outcome::Now { version: draft.head.version, state: to.clone(), changed: false };
@@ -226,10 +230,6 @@ pub(super) fn unlock(
         let expected = "an entity that an execution holds";
         let got = format!("{}, unlocked", draft.head.state);
         return draft.refuse(Rejection::new(Code::NotAllowed, entity, expected, got));
-    }
-    if let Some(park) = draft.head.park.as_ref().filter(|_| draft.head.is_inconsistent()) {
-        let got = format!("inconsistent: {} (kill ends it)", park.reason);
-        return draft.refuse(Rejection::new(Code::NotAllowed, entity, "an entity whose records agree", got));
     }
     let movers = movers(&draft)?;
     if !force && !movers.is_empty() {

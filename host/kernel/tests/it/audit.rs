@@ -2,12 +2,11 @@
 //! a head that contradicts itself is set aside. And theorems that would not see it, were they blind.
 
 use crate::build::{create, doc, entity, event, name};
-use crate::leases::{ask, lease, pool};
 use crate::semantics::{idle, working};
 use crate::world::World;
 use interlock_kernel::command::{Outcome, Verb};
 use interlock_kernel::ids::EntityId;
-use interlock_kernel::record::{FactKind, Head, Key, Lease, LeaseWhat, Park, Record};
+use interlock_kernel::record::{FactKind, Head, Key, Park, Record};
 use interlock_kernel::rejection::Code;
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::{FencingToken, theorems};
@@ -21,7 +20,7 @@ fn found(world: &World, id: &EntityId) -> Vec<Key> {
     world.records.keys().filter(|key| names(key)).cloned().collect()
 }
 
-fn audit(world: &mut World, id: &EntityId, abandoned: Option<FencingToken>) -> Vec<String> {
+pub(crate) fn audit(world: &mut World, id: &EntityId, abandoned: Option<FencingToken>) -> Vec<String> {
     let verb = Verb::Audit { entity: id.clone(), found: found(world, id), abandoned };
     match world.ok(verb) {
         Outcome::Repaired(what) => what,
@@ -29,7 +28,7 @@ fn audit(world: &mut World, id: &EntityId, abandoned: Option<FencingToken>) -> V
     }
 }
 
-fn plant(world: &mut World, id: &EntityId, change: impl FnOnce(&mut Head)) {
+pub(crate) fn plant(world: &mut World, id: &EntityId, change: impl FnOnce(&mut Head)) {
     let mut head = world.head(id);
     change(&mut head);
     let key = Key::Head(id.clone());
@@ -179,98 +178,4 @@ fn a_history_that_was_touched_does_not_fold() {
     let short = fold(&entries[..3]).unwrap();
     let digests = [None, None, None];
     assert!(!theorems::history_folds_to_entity(&head, &short, digests), "the last is missing");
-}
-
-fn audit_lease(world: &mut World, name: &str, found: Vec<Key>, named_by: Option<&EntityId>) -> Vec<String> {
-    world.unchecked = true;
-    let verb = Verb::AuditLease { lease: lease(name), found, named_by: named_by.cloned() };
-    let Outcome::Repaired(words) = world.ok(verb.clone()) else { panic!() };
-    for id in world.heads().into_keys() {
-        if world.head(&id).due.is_some_and(|due| due.0 <= world.store) {
-            world.due(&id);
-        }
-    }
-    world.check("repaired");
-    let records = world.records.clone();
-    assert_eq!(world.ok(verb), Outcome::Repaired(Vec::new()), "once");
-    assert!(world.records == records);
-    words
-}
-
-fn plant_lease(world: &mut World, name: &str, change: impl FnOnce(&mut Lease)) {
-    let mut known = world.leases().remove(&lease(name)).unwrap_or_default();
-    change(&mut known);
-    world.records.put(&Key::Lease(lease(name)), &Record::Lease(Box::new(known)));
-}
-
-#[test]
-fn a_sound_lease_is_not_touched_even_where_its_time_is_over() {
-    let (mut world, a, _) = pool();
-    world.send(&a, "go", "a1");
-    world.pass(9_000);
-    let records = world.records.clone();
-    let verb = Verb::AuditLease { lease: lease("quota"), found: Vec::new(), named_by: Some(a.clone()) };
-    assert_eq!(world.ok(verb), Outcome::Repaired(Vec::new()));
-    assert!(world.records == records);
-    let nothing = Verb::AuditLease { lease: lease("never"), found: Vec::new(), named_by: Some(a) };
-    assert_eq!(world.ok(nothing), Outcome::Repaired(Vec::new()));
-}
-
-#[test]
-fn the_index_of_a_lease_is_rebuilt_from_it() {
-    let (mut world, a, _) = pool();
-    world.send(&a, "go", "a1");
-    let [right, wrong] = [9_000, 7].map(|due| Key::Lapse(StoreTime(due), lease("quota")));
-    world.records.remove(&right);
-    world.records.put(&wrong, &Record::Mark);
-    let of_none = Key::Lapse(StoreTime(8), lease("never"));
-    let words = audit_lease(&mut world, "quota", vec![wrong, right], None);
-    assert!(
-        words[0].starts_with("index entry without cause") && words[1].starts_with("missing index entry"),
-        "{words:?}"
-    );
-    assert_eq!(world.became("quota").last(), Some(&LeaseWhat::Reconciled));
-    world.records.put(&of_none, &Record::Mark);
-    assert_eq!(audit_lease(&mut world, "never", vec![of_none], None).len(), 1);
-}
-
-#[test]
-fn a_lease_of_an_execution_that_is_over_is_free() {
-    let (mut world, a, b) = pool();
-    world.send(&a, "go", "a1");
-    let held = world.lease("quota").holder;
-    world.go(&a, "idle");
-    world.ok(ask("quota", "one", 5_000).into());
-    world.send(&b, "go", "b1");
-    plant_lease(&mut world, "quota", |known| known.holder = held);
-    let words = audit_lease(&mut world, "quota", Vec::new(), None);
-    assert_eq!(words, ["held by pool/a@3.1, which does not have it"]);
-    assert_eq!(world.holder("quota"), "pool/b@4.1", "whoever waits is next");
-}
-
-#[test]
-fn an_execution_that_names_a_lease_that_it_does_not_have_loses_it() {
-    let (mut world, a, _) = pool();
-    world.send(&a, "go", "a1");
-    plant_lease(&mut world, "quota", |known| known.holder = None);
-    let words = audit_lease(&mut world, "quota", Vec::new(), Some(&a));
-    assert_eq!(words, ["pool/a@3.1 names it and does not have it"]);
-    assert_eq!(world.head(&a).lock.unwrap().failure.unwrap().code, "lease-lost");
-}
-
-#[test]
-fn places_in_line_that_no_head_knows_go_and_those_that_are_missing_are_taken_again() {
-    let (mut world, a, b) = pool();
-    world.ok(ask("quota", "one", 60_000).into());
-    world.send(&a, "go", "a1");
-    world.send(&b, "go", "b1");
-    let line = world.lease("quota").line;
-    world.ok(Verb::Kill { entity: a.clone(), reason: "enough".to_owned() });
-    plant_lease(&mut world, "quota", |known| known.line = line);
-    let words = audit_lease(&mut world, "quota", Vec::new(), None);
-    assert_eq!(words, ["pool/a@3.1 stands in line and does not wait for it"]);
-    plant_lease(&mut world, "quota", |known| known.line.clear());
-    let words = audit_lease(&mut world, "quota", Vec::new(), Some(&b));
-    assert_eq!(words, ["pool/b@4.1 waits for it and does not stand in line"]);
-    assert_eq!(world.lease("quota").line.len(), 1);
 }

@@ -248,3 +248,17 @@ fn a_newer_revision_whose_timers_cannot_be_set_is_not_followed_at_entry() {
     let timer = world.head(&id).timers[0].clone();
     assert_eq!((world.head(&id).revision, timer.rule.as_deref()), (newest, Some("every day, 09:00 UTC")));
 }
+
+#[test]
+fn what_is_waited_for_once_more_is_due_at_what_entered_the_visit() {
+    let machine = machine("job", "idle")
+        .event("hold")
+        .state("idle", rest().on("hold", to("held")))
+        .state("held", wait().at("wake", "event.until", stay()));
+    let (mut world, id) = World::of(machine, "job/a");
+    world.deliver(&id, event_of("hold", "h1", r#"{"until":1500000}"#)).unwrap();
+    world.fire(&id, "wake");
+    assert_eq!(world.head(&id).park.unwrap().code, "stranded");
+    world.ok(Verb::Unpark(id.clone()));
+    assert_eq!(world.head(&id).timers[0].due.0, 1_500_000);
+}

@@ -1,13 +1,13 @@
 //! Effects: committed with a transition, tried in the order of their lane, settled once.
 
-use crate::build::{Mc, doc, event, machine, name, rest, stay, step, to, value, wait};
+use crate::build::{Mc, doc, event, machine, name, rest, stay, step, to, wait};
 use crate::world::{Answered, World, permanent};
-use interlock_kernel::command::{Acquire, Change, LeaseAsk, Outcome, Said, Stage, StagedEffect, Tried, Verb};
+use interlock_kernel::command::{Change, Outcome, Said, Stage, StagedEffect, Tried, Verb};
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::{EntityId, LeaseName};
+use interlock_kernel::ids::EntityId;
 use interlock_kernel::limits::{EFFECTS_STAGED_MAX, LANE_MAX};
-use interlock_kernel::machine::{LeaseSpec, OnLate, Retry, Target};
-use interlock_kernel::record::{CauseKind, Effect, EffectWhat, Stands, Terms, What};
+use interlock_kernel::machine::{OnLate, Retry, Target};
+use interlock_kernel::record::{CauseKind, Effect, EffectWhat, Stands, What};
 use interlock_kernel::rejection::Code;
 use interlock_kernel::timer::Due;
 use std::collections::BTreeMap;
@@ -440,48 +440,6 @@ fn what_cannot_be_asked_for_is_refused_by_name() {
     let huge = StagedEffect { body: Some(Doc::new("x".repeat(300_000).into())), ..asked("other") };
     assert_eq!(world.save(&id, carrying(vec![huge])).unwrap_err().code, Code::Limit);
     assert_eq!(world.effects()[&id].len(), 1);
-}
-
-fn leased() -> (World, EntityId, LeaseName) {
-    let fenced = ticket().with(|machine| {
-        machine.leases.granted.insert("cluster/*".to_owned(), LeaseSpec::default());
-        machine.targets.get_mut(&name("tickets")).unwrap().fence = Some(value("\"cluster/eu\""));
-    });
-    let (mut world, id) = World::of(fenced, "ticket/a");
-    world.send(&id, "open", "o1");
-    (world, id, "cluster/eu".parse().unwrap())
-}
-
-#[test]
-fn an_effect_that_a_lease_fences_carries_its_token() {
-    let (mut world, id, lease) = leased();
-    let without = world.save(&id, carrying(vec![asked("tickets")])).unwrap_err();
-    assert_eq!(without.code, Code::Require);
-    let claim = world.claim(&id);
-    let Outcome::Leased { claim: held, .. } = world.ok(Verb::Lease(claim, LeaseAsk::Acquire(lease, None))) else {
-        panic!()
-    };
-    world.transition(&id, "waiting", carrying(vec![asked("tickets")])).unwrap();
-    let made = effect(&world, &id, 1).unwrap();
-    assert_eq!((made.resource.as_str(), made.token), ("cluster/eu", held.token));
-}
-
-#[test]
-fn an_effect_fenced_by_a_lease_that_has_moved_on_is_settled_as_fenced_and_never_sent() {
-    let (mut world, id, lease) = leased();
-    let claim = world.claim(&id);
-    world.ok(Verb::Lease(claim, LeaseAsk::Acquire(lease.clone(), None)));
-    world.transition(&id, "idle", carrying(vec![asked("tickets")])).unwrap();
-    // Released with its execution: nobody newer acts, so it may still be sent.
-    let mut peaceful = world.clone();
-    assert!(try_it(&mut peaceful, &id, 1).is_some());
-    let terms = Terms { ttl_ms: 30_000, hold_ms: 60_000, delay_ms: 0 };
-    let rival = Acquire { lease, grant: "g1".parse().unwrap(), label: "rival".to_owned(), terms, wait_ms: None };
-    world.ok(Verb::Acquire(Box::new(rival)));
-    assert_eq!(try_it(&mut world, &id, 1), None);
-    let (what, _, note) = whats(&world, &id).pop().unwrap();
-    assert_eq!(what, EffectWhat::Fenced);
-    assert!(note.starts_with("unsent: lease cluster/eu was granted again"), "{note}");
 }
 
 #[test]

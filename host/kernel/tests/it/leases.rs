@@ -6,10 +6,7 @@ use expect_test::expect_file;
 use interlock_kernel::FencingToken;
 use interlock_kernel::command::{Acquire, LeaseAsk, Outcome, Verb};
 use interlock_kernel::ids::{EntityId, ExecutionId, LeaseName, Principal};
-use interlock_kernel::limits::{
-    FACTS_MAX, LEASE_DELAY_MS_MAX, LEASE_ENTRIES_MAX, LEASE_HOLD_MS_MAX, LEASE_KEPT_MS, LEASE_LINE_MAX,
-    LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN, LEASE_WAIT_MS_MAX, LEASES_MAX,
-};
+use interlock_kernel::limits::LEASE_KEPT_MS;
 use interlock_kernel::machine::LeaseSpec;
 use interlock_kernel::record::{Key, Lease, LeaseEntry, LeaseWhat, Owner, Record, Terms};
 use interlock_kernel::rejection::{Code, Rejection};
@@ -136,19 +133,25 @@ impl World {
         self.ok(Verb::Lapse(lease(name)));
     }
 
-    fn extend(&mut self, name: &str, label: &str, token: u64, ttl_ms: Option<u64>) -> Result<Outcome, Rejection> {
+    pub(crate) fn extend(
+        &mut self,
+        name: &str,
+        label: &str,
+        token: u64,
+        ttl_ms: Option<u64>,
+    ) -> Result<Outcome, Rejection> {
         self.run(Verb::Extend { lease: lease(name), grant: label.parse().unwrap(), token, ttl_ms })
     }
 
-    fn release(&mut self, name: &str, label: &str, token: u64) -> Result<Outcome, Rejection> {
+    pub(crate) fn release(&mut self, name: &str, label: &str, token: u64) -> Result<Outcome, Rejection> {
         self.run(Verb::Release { lease: lease(name), grant: label.parse().unwrap(), token })
     }
 
-    fn withdraw(&mut self, name: &str, label: &str) -> Outcome {
+    pub(crate) fn withdraw(&mut self, name: &str, label: &str) -> Outcome {
         self.ok(Verb::Withdraw { lease: lease(name), grant: label.parse().unwrap() })
     }
 
-    fn granted(&mut self, ask: Ask) -> (u64, bool, u64) {
+    pub(crate) fn granted(&mut self, ask: Ask) -> (u64, bool, u64) {
         match self.ok(ask.into()) {
             Outcome::Leased { claim, new, ttl_ms, .. } => (claim.token.get(), new, ttl_ms),
             other => panic!("{other:?}"),
@@ -156,11 +159,11 @@ impl World {
     }
 }
 
-fn code(answered: Result<Outcome, Rejection>) -> Code {
+pub(crate) fn code(answered: Result<Outcome, Rejection>) -> Code {
     answered.unwrap_err().code
 }
 
-fn owner(label: &str) -> Owner {
+pub(crate) fn owner(label: &str) -> Owner {
     Owner::Grant(label.parse().unwrap())
 }
 
@@ -274,81 +277,6 @@ fn a_restart_neither_shortens_nor_ends_a_grant_and_ends_the_lines_of_clients() {
 }
 
 #[test]
-fn first_come_first_served_and_who_only_tries_does_not_pass() {
-    let mut world = World::with(pool_machine());
-    let (token, ..) = world.granted(ask("build", "one", 5_000));
-    for (before, label) in ["two", "three"].into_iter().enumerate() {
-        assert_eq!(world.ok(ask("build", label, 5_000).waits(60_000).into()), Outcome::InLine { before });
-    }
-    assert_eq!(world.ok(ask("build", "two", 5_000).waits(60_000).into()), Outcome::InLine { before: 0 }, "once");
-    world.release("build", "one", token).unwrap();
-    assert_eq!(world.holder("build"), "two", "in the transaction that gave it back");
-    assert_eq!(world.code(ask("build", "one", 5_000).into()), Code::Busy);
-    world.lapse("build");
-    assert_eq!(world.holder("build"), "three", "in the one that found it over");
-    assert!(world.lease("build").line.is_empty());
-}
-
-#[test]
-fn who_goes_away_leaves_the_line_or_gives_back_what_it_got() {
-    let mut world = World::with(pool_machine());
-    world.granted(ask("build", "one", 5_000));
-    for label in ["two", "three"] {
-        world.ok(ask("build", label, 5_000).waits(60_000).into());
-    }
-    assert_eq!(world.withdraw("build", "two"), Outcome::Released);
-    world.lapse("build");
-    assert_eq!(world.holder("build"), "three");
-    assert_eq!(world.withdraw("build", "three"), Outcome::Released);
-    assert_eq!(world.holder("build"), "nobody");
-    assert_eq!(world.withdraw("build", "three"), Outcome::Nothing);
-}
-
-#[test]
-fn patience_ends_at_its_time() {
-    let mut world = World::with(pool_machine());
-    world.granted(ask("build", "one", 5_000));
-    world.ok(ask("build", "two", 5_000).waits(1_000).into());
-    assert_eq!(world.lease("build").due, Some(StoreTime(1_000)));
-    world.pass(999);
-    world.ok(Verb::Lapse(lease("build")));
-    assert_eq!(world.lease("build").line.len(), 1);
-    world.lapse("build");
-    assert!(world.lease("build").line.is_empty());
-    assert_eq!(world.code(ask("build", "two", 5_000).waits(0).into()), Code::Busy, "no patience is no place");
-}
-
-#[test]
-fn after_a_loss_only_the_former_owner_may_take_it_until_the_delay_is_over() {
-    let mut world = World::with(pool_machine());
-    let (token, ..) = world.granted(ask("build", "one", 5_000).delayed(3_000));
-    world.ok(ask("build", "two", 5_000).waits(60_000).into());
-    world.pass(5_000);
-    let refused = world.refused(ask("build", "three", 5_000).into());
-    assert_eq!(
-        (refused.code, refused.got.as_str()),
-        (Code::Busy, "lost by its owner, who alone may take it again for 3 s")
-    );
-    let (again, new, _) = world.granted(ask("build", "one", 5_000).delayed(3_000));
-    assert!(new && again > token, "past whoever stands in line");
-    world.pass(5_000);
-    world.ok(Verb::Lapse(lease("build")));
-    world.pass(2_999);
-    world.ok(Verb::Lapse(lease("build")));
-    assert_eq!(world.holder("build"), "nobody");
-    world.lapse("build");
-    assert_eq!((world.holder("build"), world.store), ("two".to_owned(), 13_000));
-}
-
-#[test]
-fn giving_back_is_no_loss_and_has_no_delay() {
-    let mut world = World::with(pool_machine());
-    let (token, ..) = world.granted(ask("build", "one", 5_000).delayed(3_000));
-    world.release("build", "one", token).unwrap();
-    world.granted(ask("build", "two", 5_000));
-}
-
-#[test]
 fn a_lease_that_nobody_wants_is_forgotten_after_a_day_and_its_tokens_go_on() {
     let mut world = World::with(pool_machine());
     let (token, ..) = world.granted(ask("build", "one", 5_000));
@@ -362,69 +290,6 @@ fn a_lease_that_nobody_wants_is_forgotten_after_a_day_and_its_tokens_go_on() {
     world.ok(Verb::Lapse(lease("build")));
     assert!(world.leases().is_empty());
     assert!(world.granted(ask("build", "one", 5_000)).0 > token);
-}
-
-#[test]
-fn refusals_beyond_the_bound_are_only_counted_and_entries_are_a_ring() {
-    let mut world = World::with(pool_machine());
-    let (token, ..) = world.granted(ask("build", "one", 60_000));
-    for _ in 0..FACTS_MAX + 1 {
-        world.code(ask("build", "two", 5_000).into());
-        code(world.extend("build", "two", token, None));
-    }
-    let known = world.lease("build");
-    assert_eq!((known.contended, known.last), (2 * (FACTS_MAX + 1), 1 + u64::from(FACTS_MAX)));
-    assert_eq!(known.last - known.first + 1, LEASE_ENTRIES_MAX);
-}
-
-#[test]
-fn each_bound_is_named_and_holds_at_the_number_and_not_one_above() {
-    let mut world = World::with(pool_machine());
-    let long = |hold_ms| ask("a", "one", LEASE_TTL_MS_MIN).held_at_most(hold_ms);
-    let fits = [
-        ask("a", "one", LEASE_TTL_MS_MIN),
-        ask("b", "one", LEASE_TTL_MS_MAX).held_at_most(LEASE_TTL_MS_MAX),
-        long(LEASE_HOLD_MS_MAX),
-        ask("c", "one", 5_000).delayed(LEASE_DELAY_MS_MAX),
-        ask("d", "one", 5_000).waits(LEASE_WAIT_MS_MAX),
-    ];
-    for ask in fits {
-        assert!(world.granted(ask).2 >= LEASE_TTL_MS_MIN);
-    }
-    let broken = [
-        (ask("a", "two", LEASE_TTL_MS_MIN - 1), "a ttl", "lease_ttl_ms_max"),
-        (ask("a", "two", LEASE_TTL_MS_MAX + 1).held_at_most(LEASE_HOLD_MS_MAX), "a ttl", "lease_ttl_ms_max"),
-        (ask("a", "two", 5_000).held_at_most(4_999), "a hold_max", "lease_hold_ms_max"),
-        (long(LEASE_HOLD_MS_MAX + 1), "a hold_max", "lease_hold_ms_max"),
-        (ask("a", "two", 5_000).delayed(LEASE_DELAY_MS_MAX + 1), "a lock_delay", "lease_delay_ms_max"),
-        (ask("a", "two", 5_000).waits(LEASE_WAIT_MS_MAX + 1), "a wait", "lease_wait_ms_max"),
-    ];
-    for (ask, what, name) in broken {
-        let refused = world.refused(ask.into());
-        assert_eq!(refused.code, Code::Limit);
-        assert!(refused.expected.starts_with(what) && refused.expected.contains(name), "{}", refused.expected);
-        assert!(world.wrote.is_empty());
-    }
-    let token = world.lease_token("d").get();
-    for ttl_ms in [LEASE_TTL_MS_MIN - 1, LEASE_TTL_MS_MAX + 1] {
-        assert_eq!(code(world.extend("d", "one", token, Some(ttl_ms))), Code::Limit);
-    }
-    assert!(world.extend("d", "one", token, Some(LEASE_TTL_MS_MIN)).is_ok());
-}
-
-#[test]
-fn a_line_has_room_for_so_many_and_the_next_is_refused() {
-    let mut world = World::with(pool_machine());
-    world.granted(ask("build", "one", 5_000));
-    for nth in 0..LEASE_LINE_MAX {
-        let place = world.ok(ask("build", &format!("w{nth}"), 5_000).waits(60_000).into());
-        assert_eq!(place, Outcome::InLine { before: nth });
-    }
-    assert_eq!(world.code(ask("build", "late", 5_000).waits(60_000).into()), Code::Busy);
-    assert_eq!(world.lease("build").line.len(), LEASE_LINE_MAX);
-    world.withdraw("build", "w9");
-    world.ok(ask("build", "late", 5_000).waits(60_000).into());
-    assert_eq!(world.lease("build").line.last().unwrap().owner, owner("late"));
 }
 
 #[test]
@@ -472,20 +337,6 @@ fn an_attempt_asks_only_for_what_its_machine_was_granted_and_within_its_terms() 
     let refused = world.step_asks(&a, LeaseAsk::Acquire(lease("quota"), None)).unwrap_err();
     assert_eq!((refused.code, refused.retry_after_ms), (Code::Busy, Some(60_000)), "a step only tries");
     assert!(world.lease("quota").line.is_empty());
-}
-
-#[test]
-fn an_execution_has_so_many_leases_and_not_one_more() {
-    let (mut world, a, _) = pool();
-    world.send(&a, "plan", "p");
-    for nth in 0..LEASES_MAX {
-        world.takes(&a, &format!("d{nth}"));
-    }
-    let refused = world.step_asks(&a, LeaseAsk::Acquire(lease("d-more"), None)).unwrap_err();
-    assert!(refused.code == Code::Limit && refused.expected.contains("leases_max"), "{refused}");
-    world.takes(&a, "d0");
-    world.go(&a, "idle");
-    assert!((0..LEASES_MAX).all(|nth| world.holder(&format!("d{nth}")) == "nobody"), "free as the execution ends");
 }
 
 #[test]
@@ -547,24 +398,6 @@ fn a_lease_as_its_transcript_tells() {
 }
 
 #[test]
-fn a_grant_is_never_promised_beyond_its_bound_in_all() {
-    let (mut world, a) =
-        World::of(pool_machine().grants("quota", LeaseSpec { hold_ms: 4_000, ..spec(9_000) }), "pool/a");
-    world.send(&a, "go", "a1");
-    assert_eq!(world.lease("quota").holder.unwrap().until, StoreTime(4_000));
-}
-
-#[test]
-fn whoever_renews_or_stands_in_a_full_line_is_not_refused() {
-    let mut world = World::with(pool_machine());
-    world.granted(ask("build", "one", 5_000));
-    for nth in 0..LEASE_LINE_MAX {
-        world.ok(ask("build", &format!("w{nth}"), 5_000).waits(60_000).into());
-    }
-    assert_eq!(world.ok(ask("build", "w3", 5_000).waits(60_000).into()), Outcome::InLine { before: 3 });
-}
-
-#[test]
 fn an_extension_on_request_is_on_record_with_what_was_promised() {
     let mut world = World::with(pool_machine());
     let (token, ..) = world.granted(ask("build", "one", 5_000));
@@ -574,41 +407,11 @@ fn an_extension_on_request_is_on_record_with_what_was_promised() {
 }
 
 #[test]
-fn the_wait_that_a_refusal_names_is_within_bounds() {
-    let mut world = World::with(pool_machine());
-    world.granted(ask("build", "one", 600_000));
-    assert_eq!(world.refused(ask("build", "two", 5_000).into()).retry_after_ms, Some(60_000));
-    world.pass(599_900);
-    assert_eq!(world.refused(ask("build", "two", 5_000).into()).retry_after_ms, Some(1_000));
-}
-
-#[test]
-fn contention_is_on_record_up_to_the_bound_and_not_one_more() {
-    let mut world = World::with(pool_machine());
-    world.granted(ask("build", "one", 60_000));
-    for _ in 0..=FACTS_MAX {
-        world.code(ask("build", "two", 5_000).into());
-    }
-    assert_eq!(world.lease("build").last, 1 + u64::from(FACTS_MAX));
-}
-
-#[test]
 fn a_machine_without_leases_says_so() {
     let (mut world, a) = World::of(pool_machine().with(|machine| machine.leases = Default::default()), "pool/a");
     world.send(&a, "plan", "p");
     let refused = world.step_asks(&a, LeaseAsk::Acquire(lease("disk"), None)).unwrap_err();
     assert_eq!((refused.code, refused.expected.as_str()), (Code::NotFound, "a machine with leases"));
-}
-
-#[test]
-fn the_bound_of_leases_is_told_before_who_has_the_next() {
-    let (mut world, a, _) = pool();
-    world.send(&a, "plan", "p");
-    for nth in 0..LEASES_MAX {
-        world.takes(&a, &format!("d{nth}"));
-    }
-    world.granted(ask("d-more", "one", 60_000));
-    assert_eq!(code(world.step_asks(&a, LeaseAsk::Acquire(lease("d-more"), None))), Code::Limit);
 }
 
 #[test]

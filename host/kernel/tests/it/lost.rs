@@ -1,15 +1,15 @@
 //! Leases that are lost: while an attempt runs, while none does, at the longest they may be held, several at once.
 
-use crate::build::{entity, path as failure_path, to};
+use crate::build::{entity, name, path as failure_path, stay, step, to};
 use crate::leases::{ask, lease, pool, pool_machine, spec};
 use crate::world::World;
 use interlock_kernel::command::{Change, LeaseAsk, Verb};
 use interlock_kernel::ids::{EntityId, ExecutionId};
 use interlock_kernel::machine::LeaseSpec;
-use interlock_kernel::record::{BeginReason, FactKind, LeaseWhat, What};
+use interlock_kernel::record::{BeginReason, FactKind, Failure, LeaseWhat, What};
 use interlock_kernel::rejection::Code;
 use interlock_kernel::time::StoreTime;
-use interlock_kernel::view::Wake;
+use interlock_kernel::view::{Claim, Wake};
 
 fn working() -> (World, EntityId, EntityId) {
     let (mut world, a, b) = pool();
@@ -87,7 +87,7 @@ fn a_retry_reclaims_within_the_lock_delay_with_a_higher_token() {
 #[test]
 fn losses_are_failures_and_the_last_one_takes_the_failure_path_when_it_is_due() {
     let machine = pool_machine().with(|machine| {
-        let state = machine.states.get_mut(&crate::build::name("work")).unwrap();
+        let state = machine.states.get_mut(&name("work")).unwrap();
         state.on_exhausted = failure_path(to("plan"));
     });
     let (mut world, a) = World::of(machine, "pool/a");
@@ -173,7 +173,7 @@ fn during_a_wait_a_lease_is_kept_to_its_deadline_and_at_most_to_its_bound() {
 #[test]
 fn a_lease_lost_while_nothing_ran_is_on_record_and_missed_where_it_is_required() {
     let machine = pool_machine().with(|machine| {
-        let hold = machine.states.get_mut(&crate::build::name("hold")).unwrap();
+        let hold = machine.states.get_mut(&name("hold")).unwrap();
         hold.deadline_ms = Some(3_600_000);
     });
     let (mut world, a) = World::of(machine.grants("disk", LeaseSpec { hold_ms: 60_000, ..spec(9_000) }), "pool/a");
@@ -240,7 +240,7 @@ fn a_dispatch_that_is_too_late_is_not_handed_out() {
     world.ok(Verb::Renew(claim.clone()));
     assert!(world.wakes.is_empty(), "of an attempt that is over nothing comes");
     let execution = ExecutionId { entity: entity("pool/none"), ..claim.execution.clone() };
-    world.ok(Verb::Renew(interlock_kernel::view::Claim { execution, ..claim }));
+    world.ok(Verb::Renew(Claim { execution, ..claim }));
     assert!(world.wrote.is_empty());
 }
 
@@ -292,7 +292,7 @@ fn a_loss_that_is_none_changes_nothing() {
 #[test]
 fn compensation_does_not_race_with_the_work_it_undoes() {
     let machine = pool_machine().with(|machine| {
-        let state = machine.states.get_mut(&crate::build::name("work")).unwrap();
+        let state = machine.states.get_mut(&name("work")).unwrap();
         state.retry.attempts = 1;
         state.on_exhausted = failure_path(to("both"));
     });
@@ -302,7 +302,7 @@ fn compensation_does_not_race_with_the_work_it_undoes() {
     world.lapse("quota");
     world.due(&a);
     assert_eq!(world.head(&a).state.as_str(), "both");
-    let late = Verb::Transition(work, crate::build::name("idle"), Box::default());
+    let late = Verb::Transition(work, name("idle"), Box::default());
     assert_eq!(world.code(late), Code::Fenced);
     world.go(&a, "idle");
 }
@@ -318,4 +318,125 @@ fn a_resume_that_races_a_retry_is_one_attempt() {
     assert_eq!(world.code(Verb::Lease(old, LeaseAsk::Acquire(lease("quota"), None))), Code::Fenced);
     assert_eq!(world.claim(&a), renewed);
     world.go(&a, "idle");
+}
+
+/// The attempt of before: its execution has begun another since.
+fn succeeded_by_another() -> (World, EntityId, Claim) {
+    let (mut world, a, _) = working();
+    let old = world.claim(&a);
+    world.fail(&a, "slow");
+    world.due(&a);
+    (world, a, old)
+}
+
+#[test]
+fn an_attempt_that_is_over_hears_of_the_open_one_before_a_lost_lease() {
+    let verbs: [fn(Claim) -> Verb; 3] = [
+        |old| Verb::Save(old, Box::default()),
+        |old| Verb::Transition(old, name("idle"), Box::default()),
+        |old| Verb::Lease(old, LeaseAsk::Acquire(lease("disk"), None)),
+    ];
+    for verb in verbs {
+        let (mut world, _, old) = succeeded_by_another();
+        world.pass(9_000);
+        let refused = world.refused(verb(old));
+        assert!(refused.expected.starts_with("attempt 2, token"), "{refused}");
+    }
+}
+
+#[test]
+fn a_dispatch_of_an_attempt_that_is_over_hands_out_no_other() {
+    for ms in [0, 9_000] {
+        let (mut world, _, old) = succeeded_by_another();
+        world.pass(ms);
+        world.ok(Verb::Renew(old));
+        assert!(world.wakes.is_empty() && world.wrote.is_empty(), "after {ms} ms");
+    }
+}
+
+#[test]
+fn a_lost_lease_is_told_before_a_conflict() {
+    let noting = || step("work").to(to("idle")).on("on", stay());
+    for moves in [false, true] {
+        let (mut world, a) = World::of(pool_machine().state("work", noting()), "pool/a");
+        world.send(&a, "go", "a1");
+        world.send(&a, "on", "a2"); // the version moves on
+        world.pass(9_000);
+        let answer = match moves {
+            true => world.transition(&a, "idle", Change::default()),
+            false => world.save(&a, Change::default()),
+        };
+        assert_eq!(answer.unwrap_err().expected, "lease quota, held");
+    }
+}
+
+#[test]
+fn what_ran_out_during_a_back_off_and_is_not_needed_leaves_the_head_alone() {
+    let machine = pool_machine().grants("disk", LeaseSpec { hold_ms: 60_000, ..spec(9_000) });
+    let (mut world, a) = World::of(machine, "pool/a");
+    world.send(&a, "plan", "a1");
+    world.takes(&a, "disk");
+    world.takes(&a, "quota");
+    world.end(&a, Failure { retry_after_ms: Some(100_000), ..crate::world::failure("slow") }).unwrap();
+    world.due(&a);
+    let head = world.head(&a);
+    assert_eq!(head.leases, [lease("quota")]);
+    assert_eq!(head.lock.unwrap().attempt.unwrap().ordinal, 2, "and fails no attempt that began without it");
+}
+
+#[test]
+fn what_a_step_asks_of_a_lease_is_progress_of_its_visit() {
+    let (mut world, a, _) = working();
+    world.pass(5_000);
+    world.takes(&a, "disk");
+    assert_eq!(world.head(&a).lock.unwrap().progress.0, world.wall);
+}
+
+/// Both ran out while it waited, and nobody looked before another took them.
+#[test]
+fn a_wait_prolongs_nothing_that_another_has_taken_meanwhile() {
+    let short = LeaseSpec { hold_ms: 60_000, ..spec(9_000) };
+    let (mut world, a) = World::of(pool_machine().grants("quota", short).grants("d*", short), "pool/a");
+    world.create(crate::build::create("pool/b")).unwrap();
+    world.send(&a, "plan", "a1");
+    world.takes(&a, "quota");
+    world.takes(&a, "disk");
+    world.go(&a, "hold");
+    world.pass(60_000);
+    world.send(&entity("pool/b"), "both", "b1");
+    for name in ["quota", "disk"] {
+        assert_eq!(world.lease(name).holder.unwrap().until, StoreTime(69_000), "{name}");
+    }
+}
+
+#[test]
+fn while_it_is_parked_its_deadline_bounds_no_lease() {
+    let machine = pool_machine().with(|machine| {
+        machine.states.get_mut(&name("work")).unwrap().deadline_ms = Some(20_000);
+    });
+    let (mut world, a) = World::of(machine, "pool/a");
+    world.send(&a, "go", "a1");
+    world.end(&a, crate::world::permanent("broken")).unwrap();
+    assert_eq!(world.lease("quota").holder.unwrap().until, StoreTime(600_000));
+}
+
+#[test]
+fn the_loss_that_uses_up_the_attempts_is_followed_up_at_once() {
+    let machine = pool_machine().with(|machine| machine.states.get_mut(&name("work")).unwrap().retry.attempts = 1);
+    let (mut world, a) = World::of(machine, "pool/a");
+    world.send(&a, "go", "a1");
+    world.lapse("quota");
+    assert_eq!(world.head(&a).due, Some(StoreTime(world.store)));
+}
+
+/// What a loss leads to is decided later; what any other failure leads to has been decided when it was reported.
+#[test]
+fn a_failure_is_not_judged_again_by_a_revision_with_fewer_attempts() {
+    let (mut world, a, _) = working();
+    world.fail(&a, "slow");
+    let fewer = pool_machine().with(|machine| machine.states.get_mut(&name("work")).unwrap().retry.attempts = 1);
+    world.deploy(fewer);
+    world.due(&a);
+    let head = world.head(&a);
+    assert_eq!((head.revision, head.lock.unwrap().attempt.unwrap().ordinal), (2, 2));
 }

@@ -3,24 +3,23 @@
 use crate::build::{create, doc, entity};
 use crate::leases::{ask, lease, pool, pool_machine, spec};
 use crate::world::World;
-use interlock_kernel::command::{Change, Outcome, Verb};
+use interlock_kernel::command::{Change, Verb};
 use interlock_kernel::ids::EntityId;
-use interlock_kernel::limits::{BUSY_RETRY_MS, LEASE_LINE_MAX, LEASES_MAX};
+use interlock_kernel::limits::{BUSY_RETRY_MS, LEASE_LINE_MAX};
 use interlock_kernel::record::{BeginReason, What};
-use interlock_kernel::rejection::Code;
 use interlock_kernel::time::StoreTime;
 use interlock_kernel::view::Wake;
 
-fn release(world: &mut World, name: &str, label: &str) {
+pub(crate) fn release(world: &mut World, name: &str, label: &str) {
     let token = world.lease_token(name).get();
     world.ok(Verb::Release { lease: lease(name), grant: label.parse().unwrap(), token });
 }
 
-fn attempt(world: &World, id: &EntityId) -> Option<u64> {
+pub(crate) fn attempt(world: &World, id: &EntityId) -> Option<u64> {
     world.head(id).lock.and_then(|lock| lock.attempt).map(|open| open.token.get())
 }
 
-fn awaits(world: &World, id: &EntityId) -> Option<String> {
+pub(crate) fn awaits(world: &World, id: &EntityId) -> Option<String> {
     world.head(id).awaits.map(|name| name.to_string())
 }
 
@@ -75,59 +74,6 @@ fn a_lease_that_it_has_is_kept_and_only_the_others_are_wanted() {
     world.due(&a);
     assert_eq!(world.lease_token("disk"), disk.token);
     assert_eq!(world.head(&a).leases, [lease("disk"), lease("quota")]);
-}
-
-#[test]
-fn clients_and_executions_stand_in_one_line() {
-    let (mut world, a, b) = pool();
-    world.ok(ask("quota", "one", 60_000).into());
-    world.send(&a, "go", "a1");
-    assert_eq!(world.ok(ask("quota", "two", 60_000).waits(60_000).into()), Outcome::InLine { before: 1 });
-    world.send(&b, "go", "b1");
-    release(&mut world, "quota", "one");
-    assert_eq!(world.holder("quota"), "nobody", "kept for whose turn it is");
-    assert_eq!(world.code(ask("quota", "three", 60_000).into()), Code::Busy);
-    assert_eq!(world.head(&a).due, Some(StoreTime(world.store)), "which is told at once");
-    world.due(&a);
-    assert_eq!(world.holder("quota"), "pool/a@3.1");
-    world.go(&a, "idle");
-    assert_eq!(world.holder("quota"), "two", "in the transaction that ended the execution");
-    release(&mut world, "quota", "two");
-    world.due(&b);
-    assert_eq!(world.holder("quota"), "pool/b@4.1");
-}
-
-#[test]
-fn a_turn_told_twice_or_late_changes_nothing() {
-    let (mut world, a, _) = pool();
-    world.ok(ask("quota", "one", 60_000).into());
-    world.send(&a, "go", "a1");
-    let turn = Verb::Turn(world.head(&a).locked_by(&a).unwrap(), lease("quota"));
-    release(&mut world, "quota", "one");
-    let records = world.records.clone();
-    world.ok(turn.clone());
-    assert!(world.records == records, "it has been told");
-    world.ok(Verb::Lapse(lease("quota")));
-    world.due(&a);
-    let records = world.records.clone();
-    world.ok(turn.clone());
-    assert!(world.records == records, "it has had its turn");
-    world.ok(Verb::Kill { entity: a, reason: "enough".to_owned() });
-    let records = world.records.clone();
-    world.ok(turn);
-    assert!(world.records == records, "it is over");
-}
-
-#[test]
-fn a_turn_that_is_lost_is_told_again() {
-    let (mut world, a, _) = pool();
-    world.ok(ask("quota", "one", 60_000).into());
-    world.send(&a, "go", "a1");
-    release(&mut world, "quota", "one");
-    assert_eq!(world.lease("quota").due, Some(StoreTime(world.store)).map(|now| now.plus(BUSY_RETRY_MS)));
-    world.lapse("quota");
-    world.due(&a);
-    assert!(attempt(&world, &a).is_some());
 }
 
 /// Two leases are freed at once; whoever is first in one line needs the other too. Each lets none pass, and one of
@@ -189,6 +135,7 @@ fn a_full_line_is_asked_again_later_and_told_once() {
     }
     world.send(&a, "go", "a1");
     let entries = world.head(&a).history.last;
+    assert_eq!(world.last_entry(&a).what, What::Awaits(lease("quota")));
     assert_eq!((awaits(&world, &a), world.head(&a).due), (None, Some(StoreTime(BUSY_RETRY_MS))));
     world.due(&a);
     assert_eq!((awaits(&world, &a), world.head(&a).history.last), (None, entries), "not told again");
@@ -287,18 +234,6 @@ fn a_deploy_that_withdraws_a_lease_parks_who_waits_for_it_and_refuses_who_has_it
 }
 
 #[test]
-fn more_needs_than_one_execution_may_have_park_it() {
-    let (mut world, a, _) = pool();
-    world.send(&a, "plan", "p");
-    for nth in 0..LEASES_MAX {
-        world.takes(&a, &format!("d{nth}"));
-    }
-    world.go(&a, "work");
-    let park = world.head(&a).park.unwrap();
-    assert!(park.code == "needs" && park.reason.contains("leases_max"), "{park:?}");
-}
-
-#[test]
 fn the_longest_pattern_says_on_what_terms() {
     let machine = pool_machine().grants("dis*", spec(5_000)).grants("disk-1", spec(6_000));
     let (mut world, a) = World::of(machine, "pool/a");
@@ -307,4 +242,24 @@ fn the_longest_pattern_says_on_what_terms() {
         world.takes(&a, name);
         assert_eq!(world.lease(name).holder.unwrap().terms.ttl_ms, ttl_ms);
     }
+}
+
+#[test]
+fn a_lease_may_be_named_by_what_entered_the_visit() {
+    let (mut world, a) = World::of(pool_machine().needs("work", &["event.which"]), "pool/a");
+    world.send_of(&a, "go", "a1", r#"{"which":"disk"}"#);
+    assert_eq!(world.head(&a).leases, [lease("disk")]);
+}
+
+#[test]
+fn whoever_parks_as_it_was_to_begin_has_no_attempt_to_come() {
+    let (mut world, a, b) = pool();
+    world.send(&a, "go", "a1");
+    world.send(&b, "go", "b1");
+    world.go(&a, "idle");
+    assert!(world.head(&b).lock.unwrap().retry.is_some(), "it is its turn");
+    world.deploy(pool_machine().with(|machine| machine.leases.granted.retain(|pattern, _| pattern != "quota")));
+    world.due(&b);
+    let head = world.head(&b);
+    assert_eq!((head.park.unwrap().code.as_str(), head.lock.unwrap().retry), ("needs", None));
 }

@@ -252,3 +252,11 @@ fn a_timer_of_another_state_is_refused_before_a_guard_and_a_denial_and_after_a_c
     world.fire(&id, "remind"); // the version moves on
     assert_eq!(world.save(&id, staged(&[("late", after)])).unwrap_err().code, Code::Conflict);
 }
+
+#[test]
+fn a_state_that_the_step_may_not_enter_is_told_before_a_timer_that_it_does_not_have() {
+    let (mut world, id) = World::of(reminding().state("aside", rest()), "job/a");
+    world.send(&id, "run", "r1");
+    let refused = world.transition(&id, "aside", staged(&[("wake", StagedDue::After(1_000))])).unwrap_err();
+    assert_eq!((refused.code, refused.got.as_str()), (Code::NotAllowed, "aside"));
+}

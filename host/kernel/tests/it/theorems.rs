@@ -2,7 +2,7 @@
 //! is what each of them must not be true of, one broken thing at a time.
 
 use crate::build::{machine, name, rest, step, succeeded, to, wait};
-use crate::leases::{ask, pool};
+use crate::leases::{ask, lease, pool};
 use crate::semantics::{idle, working};
 use crate::world::World;
 use interlock_kernel::Incarnation;
@@ -11,9 +11,9 @@ use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::record::{Delay, Entry, FactKind, Head, Lease, Park, Part, Timer, What};
 use interlock_kernel::theorems::{
-    self, Folded, entity, final_is_final, fold, history_folds_to_entity, is_fact, lease_has_one_holder,
-    lease_token_never_falls, live_entity_has_a_wake_cause, lock_and_execution_agree, stale_token_never_writes,
-    token_never_falls, unlocked_means_a_new_operation_is_accepted, version_grows_by_one,
+    self, Folded, entity, final_is_final, fold, history_folds_to_entity, is_fact, lease_and_execution_agree,
+    lease_has_one_holder, lease_token_never_falls, live_entity_has_a_wake_cause, lock_and_execution_agree,
+    stale_token_never_writes, token_never_falls, unlocked_means_a_new_operation_is_accepted, version_grows_by_one,
 };
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::view::Claim;
@@ -347,5 +347,21 @@ fn a_lease_goes_to_another_only_with_a_higher_token() {
     ] {
         assert_eq!(lease_token_never_falls(was, is), holds, "{is:?}");
         assert_eq!(theorems::lease(was, is).is_empty(), holds, "{is:?}");
+    }
+}
+
+#[test]
+fn a_lease_and_a_head_agree_only_if_each_says_what_the_other_says() {
+    let (mut world, a, b) = pool();
+    world.send(&a, "go", "a1");
+    world.send(&b, "go", "b1");
+    let (name, known) = (lease("quota"), world.lease("quota"));
+    let agree = |known: &Lease, id: &EntityId, head: &Head| lease_and_execution_agree(&name, known, id, Some(head));
+    for id in [&a, &b] {
+        let head = world.head(id);
+        assert!(agree(&known, id, &head));
+        let (of_nobody, says_nothing) = (Lease::default(), Head { leases: Vec::new(), awaits: None, ..head.clone() });
+        assert!(!agree(&of_nobody, id, &head) && !agree(&known, id, &says_nothing), "{id}");
+        assert!(agree(&of_nobody, id, &says_nothing));
     }
 }

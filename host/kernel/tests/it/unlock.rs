@@ -1,12 +1,12 @@
 //! Unlock: an operator ends an execution, into a rest or failed final state.
 
+use crate::audit::plant;
 use crate::build::{daily, event, failed, name, rest, succeeded, to, wait};
 use crate::leases::{ask, pool_machine};
 use crate::world::World;
 use interlock_kernel::command::{Outcome, Verb};
 use interlock_kernel::ids::EntityId;
-use interlock_kernel::record::{Key, Record, What};
-
+use interlock_kernel::record::{Head, What};
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::timer::Date;
 use interlock_kernel::view::Wake;
@@ -132,17 +132,20 @@ fn a_state_whose_timers_cannot_be_set_is_refused() {
 }
 
 #[test]
-fn what_contradicts_itself_is_only_to_be_killed() {
-    let (mut world, a) = World::of(pool_machine(), "pool/a");
-    world.send(&a, "plan", "1");
-    let mut head = world.head(&a);
-    head.lock = None;
-    world.records.put(&Key::Head(a.clone()), &Record::Head(Box::new(head)));
-    world.unchecked = true;
-    world.ok(Verb::Audit { entity: a.clone(), found: Vec::new(), abandoned: None });
-    let refused = world.refused(of(&a, "idle", true, "I know"));
-    assert_eq!(refused.code, Code::NotAllowed);
-    world.ok(Verb::Kill { entity: a, reason: "kill always works".to_owned() });
+fn what_contradicts_itself_is_only_to_be_killed_locked_or_not() {
+    let contradictions: [fn(&mut Head); 2] = [|head| head.lock = None, |head| head.executions = 9];
+    for contradict in contradictions {
+        let (mut world, a) = World::of(pool_machine(), "pool/a");
+        world.send(&a, "plan", "1");
+        plant(&mut world, &a, contradict);
+        world.unchecked = true;
+        world.ok(Verb::Audit { entity: a.clone(), found: Vec::new(), abandoned: None });
+        assert_eq!(world.code(of(&a, "idle", true, "")), Code::Invalid, "what was asked is judged first");
+        let refused = world.refused(of(&a, "idle", true, "I know"));
+        assert_eq!(refused.code, Code::NotAllowed);
+        assert!(refused.got.starts_with("inconsistent: lock_and_execution_agree"), "{}", refused.got);
+        world.ok(Verb::Kill { entity: a, reason: "kill always works".to_owned() });
+    }
 }
 
 /// What could still move it, as a refusal tells.

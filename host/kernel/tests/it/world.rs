@@ -309,13 +309,13 @@ impl World {
         decision.outcome
     }
 
-    /// A decision puts each key once, and no head that is there already.
+    /// A decision puts each key once, and no head or lease that is there already.
     fn check_writes(&self, writes: &[(Key, Option<Record>)]) {
         let mut met = BTreeSet::new();
         for (key, record) in writes {
             assert!(record.is_none() || met.insert(key), "{key:?} is written twice");
-            if let (Key::Head(_), Some(head)) = (key, record) {
-                assert_ne!(self.records.get(key).unwrap().as_ref(), Some(head), "a head written that did not change");
+            if let (Key::Head(_) | Key::Lease(_), Some(record)) = (key, record) {
+                assert_ne!(self.records.get(key).unwrap().as_ref(), Some(record), "{key:?} is written as it was");
             }
             assert!(!matches!(record, Some(Record::Conditions(none)) if none.is_empty()), "{key:?}: no conditions");
         }

@@ -302,7 +302,7 @@ impl Draft<'_> {
             } else {
                 unsettled = unsettled.saturating_add(1);
             }
-            if skipped || effect.is_in_flight() {
+            if skipped {
                 continue;
             }
             let first = busy.insert(effect.resource.clone());

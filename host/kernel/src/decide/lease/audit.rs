@@ -6,7 +6,6 @@ use super::LeaseDraft;
 use crate::command::{Command, Outcome, Verb};
 use crate::ids::{EntityId, ExecutionId, LeaseName, Principal};
 use crate::record::{Head, Key, LeaseWhat, Owner, Record};
-use crate::theorems;
 use crate::view::{Decision, Stop};
 
 /// Compares a lease with the index entries found for it, with the executions it names, and with an entity that names
@@ -71,19 +70,19 @@ impl LeaseDraft<'_> {
         Ok(repaired)
     }
 
-    /// An entity whose execution says that it has it, or waits for it, and is not named here.
+    /// An entity whose execution says that it has it, or waits for it, and is not named here. What store time has
+    /// ended is no mismatch.
     fn repair_named_by(&mut self, entity: &EntityId) -> Result<Option<String>, Stop> {
         let was = self.was.clone().unwrap_or_default();
         let Some(head) = self.head(entity)?.filter(|head| !head.is_inconsistent()) else { return Ok(None) };
         let Some(execution) = head.locked_by(entity) else { return Ok(None) };
-        if theorems::lease_and_execution_agree(&self.name, &was, entity, Some(&head)) {
-            return Ok(None);
-        }
         let owner = Owner::Execution(execution.clone());
-        let (verb, words) = if head.leases.contains(&self.name) && !self.is_held_by(&owner, None) {
+        let holds = was.holder.is_some_and(|holder| holder.owner == owner);
+        let waits = was.line.iter().any(|waiter| waiter.owner == owner);
+        let (verb, words) = if head.leases.contains(&self.name) && !holds {
             let words = format!("{execution} names it and does not have it");
             (Verb::Lose(execution, self.name.clone()), words)
-        } else if head.awaits.as_ref() == Some(&self.name) && self.before(&owner).is_none() {
+        } else if head.awaits.as_ref() == Some(&self.name) && !waits {
             let words = format!("{execution} waits for it and does not stand in line");
             (Verb::Turn(execution, self.name.clone()), words)
         } else {

@@ -74,10 +74,8 @@ impl<'a> LeaseDraft<'a> {
 
     /// Whoever had it has lost it: an execution's attempt is ended for that, in the same transaction.
     fn lose(&mut self, over: Holder) {
-        if over.terms.delay_ms > 0 {
-            let until = self.now().plus(over.terms.delay_ms);
-            self.lease.delay = Some(Delay { owner: over.owner.clone(), until });
-        }
+        let until = self.now().plus(over.terms.delay_ms);
+        self.lease.delay = Some(Delay { owner: over.owner.clone(), until }); // one of no length is over at once
         if let Owner::Execution(execution) = over.owner {
             let verb = Verb::Lose(execution, self.name.clone());
             self.then.push(Command { by: Principal::host(), verb });
@@ -86,9 +84,9 @@ impl<'a> LeaseDraft<'a> {
 
     /// Whether this owner may have it now.
     pub(in crate::decide) fn is_open_to(&self, owner: &Owner) -> bool {
-        let reclaims = self.lease.delay.as_ref().is_some_and(|delay| delay.owner == *owner);
         let turn = self.lease.line.first().is_none_or(|first| first.owner == *owner);
-        self.is_free_for(owner) && (turn || reclaims)
+        // Within a delay it is free only for whoever lost it, past whoever stands in line.
+        self.is_free_for(owner) && (turn || self.lease.delay.is_some())
     }
 
     /// Whether nothing but a line keeps it from this owner.
@@ -139,10 +137,11 @@ impl<'a> LeaseDraft<'a> {
             token,
             since: now.wall,
             renewed: now.wall,
-            until: now.store.plus(terms.ttl_ms).min(hold_until),
+            until: now.store,
             hold_until,
             terms,
         });
+        self.renew(None);
         self.wake.push(Wake::Granted(self.name.clone()));
         token
     }
@@ -183,14 +182,12 @@ impl<'a> LeaseDraft<'a> {
 
     /// Puts an owner at the end of the line, or leaves it where it stands. False if there is no room.
     pub(in crate::decide) fn stand_in_line(&mut self, waiter: Waiter) -> bool {
-        if self.lease.line.iter().any(|other| other.owner == waiter.owner) {
-            return true;
+        let stands = self.before(&waiter.owner).is_some();
+        let room = self.lease.line.len() < LEASE_LINE_MAX;
+        if room && !stands {
+            self.lease.line.push(waiter);
         }
-        if self.lease.line.len() >= LEASE_LINE_MAX {
-            return false;
-        }
-        self.lease.line.push(waiter);
-        true
+        room || stands
     }
 
     /// Hands a lease that is free to whoever is first in line: a client has it at once, an execution has its turn.
@@ -237,12 +234,12 @@ impl<'a> LeaseDraft<'a> {
                 });
                 (got, left, detail)
             }
-            (None, Some(delay)) if delay.owner != *asker => {
+            (None, Some(delay)) => {
                 let left = delay.until.since(self.now());
                 let got = format!("lost by its owner, who alone may take it again for {}", Span(left));
                 (got, left, json!({ "delay_ms": left, "in_line": self.lease.line.len() }))
             }
-            (None, _) => {
+            (None, None) => {
                 let got = format!("{} in line for it", self.lease.line.len());
                 (got, BUSY_RETRY_MS, json!({ "in_line": self.lease.line.len() }))
             }
@@ -316,7 +313,7 @@ impl<'a> LeaseDraft<'a> {
         patience.map_or(next, |patience| patience.min(next))
     }
 
-    /// Whether nobody has it, wants it, or has long asked about it.
+    /// Whether its time as one that nobody has or wants is over.
     pub(in crate::decide) fn is_forgotten(&self) -> bool {
         is_idle(&self.lease)
             && self.writes.is_empty()
@@ -342,11 +339,9 @@ impl<'a> LeaseDraft<'a> {
             self.hand_on();
         }
         let old = self.was.as_ref().and_then(|was| was.due);
-        if self.was.as_ref() == Some(&self.lease) && old.is_some_and(|due| due > self.now()) {
-            decision.then.append(&mut self.then);
-            return;
-        }
-        if self.was.is_none() && self.lease.last == 0 {
+        let same = self.was.as_ref() == Some(&self.lease) && old.is_some_and(|due| due > self.now());
+        let unknown = self.lease.last == 0;
+        if same || unknown {
             return; // only looked at
         }
         debug_assert_eq!(theorems::lease(self.was.as_ref(), &self.lease), Vec::<&str>::new(), "{}", self.name);
@@ -371,11 +366,11 @@ impl<'a> LeaseDraft<'a> {
     }
 }
 
-/// Whose turn it is: first in line for what nobody has and nobody else alone may take again.
+/// Whose turn it is: first in line for what nobody has and nobody alone may take again. Whoever may does not stand in
+/// line for it.
 fn turn(lease: &Lease) -> Option<&Owner> {
     let first = lease.line.first().map(|waiter| &waiter.owner)?;
-    let free = lease.holder.is_none() && lease.delay.as_ref().is_none_or(|delay| delay.owner == *first);
-    free.then_some(first)
+    (lease.holder.is_none() && lease.delay.is_none()).then_some(first)
 }
 
 /// Nobody has it or wants it.

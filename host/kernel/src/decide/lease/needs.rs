@@ -106,7 +106,7 @@ impl<'a> Draft<'a> {
     /// Nothing runs that could renew them: they run as long as the wait, at most to their own bound.
     pub(in crate::decide) fn stretch_leases(&mut self) -> Result<(), Stop> {
         let Some(lock) = &self.head.lock else { return Ok(()) };
-        if self.head.leases.is_empty() || lock.attempt.is_some() {
+        if lock.attempt.is_some() {
             return Ok(());
         }
         let until = if self.head.park.is_some() { None } else { lock.retry.or(self.head.deadline) };
@@ -132,10 +132,11 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Out of the line for what the step does not wait for any more: like the index, lines follow from the head.
+    /// Out of the line for what the step does not wait for any more, or its execution, which awaits nothing as it ends:
+    /// like the index, lines follow from the head.
     pub(in crate::decide) fn leave_line(&mut self) -> Result<(), Stop> {
         let Some((execution, name)) = self.stood() else { return Ok(()) };
-        if self.head.locked_by(&self.id).as_ref() == Some(&execution) && self.head.awaits.as_ref() == Some(&name) {
+        if self.head.awaits.as_ref() == Some(&name) {
             return Ok(());
         }
         self.lease(&name)?.leave(&Owner::Execution(execution));
@@ -148,9 +149,6 @@ impl<'a> Draft<'a> {
         requires: &[Value],
         event: Option<Doc>,
     ) -> Result<Option<Rejection>, Stop> {
-        if requires.is_empty() {
-            return Ok(None);
-        }
         let owner = self.owner();
         let names = match self.names(requires, event)? {
             Ok(names) => names,
