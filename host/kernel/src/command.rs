@@ -1,10 +1,11 @@
 //! Everything that writes is one of these, the host's own sweeps and the operator's verbs included.
 
 use crate::doc::{Digest, Doc};
-use crate::ids::{EntityId, ExecutionId, GrantId, LeaseName, MachineName, Name, Principal};
+use crate::ids::{EntityId, ExecutionId, GrantId, LeaseName, MachineName, Name, Principal, RowKey, TableName};
 use crate::machine::{Machine, Target};
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
 use crate::record::{Answer, Condition, Effect, Failure, Key, Terms};
+use crate::rows::{ClientRows, Declare, RowAnswer, RowsAsk, StepRows};
 use crate::time::{StoreTime, WallTime};
 use crate::value::Mutation;
 use crate::view::{Claim, Event, LeaseClaim};
@@ -171,6 +172,20 @@ pub enum Verb {
         /// For the record.
         reason: String,
     },
+    /// A new declaration of a table; a no-op if its digest is that in force.
+    Declare(Box<Declare>),
+    /// Away with a table and its rows.
+    DropTable(TableName),
+    /// What a client asks of rows.
+    Rows(Box<ClientRows>),
+    /// What a step asks of rows, at once.
+    StepRows(Claim, Box<StepRows>),
+    /// Store time has come to what the index says of this row.
+    RowDue(TableName, RowKey),
+    /// An execution has ended: what it has claimed is taken back.
+    TakeBack(ExecutionId),
+    /// A little more of what a table's declaration asks for: an index is filled or emptied, its rows go.
+    Tend(TableName),
     /// Compare a lease with the index entries found for it and with the executions it names, and repair.
     AuditLease {
         /// The lease.
@@ -277,12 +292,14 @@ pub struct Change {
 }
 
 /// What a step has staged on its handle: its next commit carries all of it, or nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stage {
     /// Timers, at most [`STAGED_TIMERS_MAX`](crate::limits::STAGED_TIMERS_MAX); the last word on a name counts.
     pub timers: Vec<StagedTimer>,
     /// Requests to the outside, in order.
     pub effects: Vec<StagedEffect>,
+    /// Operations on rows, in order, and the conditions of the commit.
+    pub rows: RowsAsk,
 }
 
 /// A request that a step asks for.
@@ -395,6 +412,8 @@ pub enum Outcome {
     Written {
         /// The version it made.
         version: Version,
+        /// The answers to the operations on rows that it carried.
+        rows: Vec<RowAnswer>,
     },
     /// The entity has this version and state now.
     Now {
@@ -434,6 +453,27 @@ pub enum Outcome {
     Released,
     /// A try of an effect begins.
     Sending(Box<Sending>),
+    /// A declaration of a table is in force.
+    Declared {
+        /// Its number.
+        revision: u64,
+        /// Whether this command made it so.
+        new: bool,
+    },
+    /// What was asked of rows is done.
+    Rows {
+        /// The answers, in order.
+        answers: Vec<RowAnswer>,
+        /// Whether these are the remembered ones of an earlier request.
+        replayed: bool,
+    },
+    /// A table was tended.
+    Tended {
+        /// Rows or entries that were looked at.
+        done: usize,
+        /// Whether to come back at once.
+        more: bool,
+    },
 }
 
 /// All a host needs to make a request.

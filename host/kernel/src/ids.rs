@@ -119,6 +119,20 @@ name! {
     GrantId, "grant id", |text| printable(text, EVENT_ID_BYTES_MAX, &[])
 }
 
+name! {
+    /// A table's name.
+    TableName, "table name", |text| {
+        let good = text.len() <= NAME_BYTES_MAX
+            && text.starts_with(|c: char| c.is_ascii_lowercase())
+            && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_'));
+        (!good).then(|| format!("1 to {NAME_BYTES_MAX} bytes of [a-z][a-z0-9_-]*"))
+    }
+}
+name! {
+    /// A row's key within its table: 1 to 200 bytes without control characters.
+    RowKey, "row key", |text| printable(text, KEY_BYTES_MAX, &[])
+}
+
 /// One durable subject: `machine/key`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EntityId {

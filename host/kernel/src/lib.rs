@@ -24,11 +24,13 @@ pub mod machine;
 pub mod number;
 pub mod record;
 pub mod rejection;
+pub mod rows;
+pub mod table;
 pub mod theorems;
 pub mod time;
 pub mod timer;
 pub mod value;
 pub mod view;
 
-pub use decide::{cannot_move, decide, start};
+pub use decide::{cannot_move, decide, query, start};
 pub use number::{FencingToken, Incarnation, SessionId, Version};

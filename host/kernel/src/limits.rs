@@ -113,3 +113,41 @@ pub const EFFECT_TIMEOUT_MS_DEFAULT: u64 = 10_000;
 pub const EFFECT_TIMEOUT_MS_MAX: u64 = 120_000;
 /// The longest pause that a target may ask for, in ms.
 pub const EFFECT_RETRY_AFTER_MS_MAX: u64 = 3_600_000;
+/// Operations of one request on rows, or of one commit.
+pub const ROW_OPS_MAX: usize = 64;
+/// Conditions of one request on rows, or of one commit.
+pub const REQUIRES_MAX: usize = 32;
+/// Rows that one claim takes, or one query shows.
+pub const ROWS_MAX: u32 = 1_000;
+/// Rows that one claim takes when it does not say.
+pub const CLAIM_DEFAULT: u32 = 10;
+/// Rows that one claim or query looks at before it asks for an index.
+pub const ROWS_SCANNED_MAX: usize = 10_000;
+/// Values that one claim or query answers with, in bytes; there is more if it is cut.
+pub const ROWS_BYTES_MAX: usize = 1024 * 1024;
+/// The same where the answer is remembered as it is: it stands in one record.
+pub const MEMO_BYTES_MAX: usize = 192 * 1024;
+/// Writes of one request on rows: the store's bound less room for what else the transaction writes.
+pub const ROW_WRITES_MAX: usize = 7_000;
+/// Requests on rows that are remembered for one visit, since its entry or last save.
+pub const MEMOS_MAX: u32 = 64;
+/// How long a client's request on rows is remembered under its id, in ms.
+pub const ANSWER_MS: u64 = 86_400_000;
+/// Comparisons of one filter.
+pub const COMPARISONS_MAX: usize = 256;
+/// Indexes of one table.
+pub const INDEXES_MAX: usize = 8;
+/// Fields of one index.
+pub const INDEX_FIELDS_MAX: usize = 4;
+/// Bytes of a text that an index orders by; what is the same up to here is ordered as it was inserted.
+pub const INDEX_TEXT_BYTES_MAX: usize = 256;
+/// Entries kept of what became of one table's rows.
+pub const ROW_ENTRIES_MAX: u64 = 1_024;
+/// Keys that one such entry names.
+pub const ROW_ENTRY_KEYS_MAX: usize = 32;
+/// Rows that one decision of the host's own looks at: building an index, dropping a table, taking claims back.
+pub const TEND_MAX: usize = 256;
+/// The shortest and longest time to live of a row, and age at which a claim is stale, in ms.
+pub const ROW_MS_MIN: u64 = 1_000;
+/// See [`ROW_MS_MIN`].
+pub const ROW_MS_MAX: u64 = 366 * 86_400_000;

@@ -2,12 +2,12 @@
 //! makes it from TOML and has checked it.
 
 use crate::doc::Doc;
-use crate::ids::{LeaseName, MachineName, Name};
+use crate::ids::{LeaseName, MachineName, Name, TableName};
 use crate::limits;
 use crate::timer::Due;
 use crate::value::{Filter, Mutation, Value};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 /// One definition, owned by the operator.
@@ -41,6 +41,10 @@ pub struct Machine {
     pub leases: Leases,
     /// Where its effects may go.
     pub targets: BTreeMap<Name, Target>,
+    /// The tables that its steps use.
+    pub tables: BTreeSet<TableName>,
+    /// The machines on whose entities its steps may put conditions.
+    pub peers: BTreeSet<MachineName>,
 }
 
 /// Where effects may go.

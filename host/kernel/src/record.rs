@@ -3,7 +3,7 @@
 //! whole record.
 
 use crate::doc::{Digest, Doc};
-use crate::ids::{EntityId, EventId, ExecutionId, LeaseName, MachineName, Name, Principal};
+use crate::ids::{EntityId, EventId, ExecutionId, LeaseName, MachineName, Name, Principal, RowKey, TableName};
 use crate::machine::Revision;
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
 use crate::rejection::Rejection;
@@ -16,6 +16,7 @@ mod codec;
 mod effect;
 mod history;
 mod lease;
+mod row;
 mod sentence;
 mod timer;
 
@@ -23,6 +24,7 @@ pub use codec::{Corrupt, RECORD_VERSION};
 pub use effect::{Effect, EffectWhat, Outbox, Stands};
 pub use history::{BeginReason, Changed, Entry, FactKind, What};
 pub use lease::{Delay, Holder, Lease, LeaseEntry, LeaseWhat, Owner, Terms, Waiter};
+pub use row::{ClaimMemo, Claimant, Claimed, Index, IndexStage, Memo, Place, Row, RowEntry, RowWhat, TableHead};
 pub use timer::Timer;
 
 /// Where a record stands.
@@ -66,6 +68,24 @@ pub enum Key {
     Outbox(MachineName, Name, StoreTime, EntityId, u64),
     /// Index: an effect that is in flight, by session.
     Flight(SessionId, EntityId, u64),
+    /// A table: what changes while it is used.
+    Table(TableName),
+    /// One declaration of it.
+    TableSpec(TableName, u64),
+    /// A row.
+    Row(TableName, RowKey),
+    /// Index of a table, by number: what stands in a row's fields, its place, its key.
+    RowIndex(TableName, u32, Vec<u8>, Place, RowKey),
+    /// Index: the earliest thing that store time will cause to a row.
+    RowDue(StoreTime, TableName, RowKey),
+    /// Index: a row that an execution has claimed, of a table that takes it back at its end.
+    RowHeld(EntityId, Incarnation, u64, TableName, RowKey),
+    /// What became of a table's rows, by number.
+    RowEntry(TableName, u64),
+    /// What a step was answered, by the digest of its name.
+    Memo(EntityId, Digest),
+    /// What a client was answered, by its id.
+    Answered(EventId),
 }
 
 /// A document of an entity that is a record of its own, rewritten only when it changes.
@@ -123,6 +143,29 @@ pub enum Record {
     LeaseEntry(Box<LeaseEntry>),
     /// At [`Key::Effect`].
     Effect(Box<Effect>),
+    /// At [`Key::Table`].
+    Table(Box<TableHead>),
+    /// At [`Key::TableSpec`].
+    TableSpec(Arc<TableSpec>),
+    /// At [`Key::Row`].
+    Row(Box<Row>),
+    /// At [`Key::RowEntry`].
+    RowEntry(Box<RowEntry>),
+    /// At [`Key::Memo`] and [`Key::Answered`].
+    Memo(Box<Memo>),
+}
+
+/// One declaration of a table; never changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableSpec {
+    /// Its number.
+    pub number: u64,
+    /// What it says.
+    pub table: crate::table::Table,
+    /// As written.
+    pub source: String,
+    /// When it was declared.
+    pub declared: WallTime,
 }
 
 /// A machine's record.
@@ -190,6 +233,10 @@ pub struct Head {
     pub awaits: Option<LeaseName>,
     /// Requests to the outside that are not settled.
     pub outbox: Outbox,
+    /// Requests on rows whose answers are remembered for this visit.
+    pub memos: u32,
+    /// Whether rows were claimed that are taken back when the execution ends.
+    pub holds: bool,
 }
 
 /// The lock: one execution at a time.
@@ -460,6 +507,8 @@ pub enum Expires {
     Dedup(EntityId, EventId),
     /// A deleted entity's history, up to this entry.
     History(EntityId, #[serde(deserialize_with = "crate::number::incarnation")] Incarnation, u64, u64),
+    /// What a client was answered.
+    Answer(EventId),
 }
 
 impl Park {

@@ -5,7 +5,7 @@ use crate::doc::Digest;
 use crate::ids::{EntityId, LeaseName};
 use crate::machine::{Machine, StateKind};
 use crate::number::{FencingToken, Version};
-use crate::record::{Entry, Head, Key, Lease, Owner, What};
+use crate::record::{Claimed, Entry, Head, Key, Lease, Owner, Row, What};
 use crate::view::Claim;
 
 /// Each accepted change moves the version by one.
@@ -203,4 +203,29 @@ pub fn history_folds_to_entity(head: &Head, folded: &Folded, digests: [Option<Di
 #[must_use]
 pub fn is_fact(entry: &Entry) -> bool {
     matches!(entry.what, What::Fact(..))
+}
+
+/// What must be true of a row that was changed: the names of what is not.
+#[must_use]
+pub fn row(was: Option<&Row>, now: Option<&Row>) -> Vec<&'static str> {
+    let mut broken = Vec::new();
+    let mut must = |name, holds: bool| {
+        if !holds {
+            broken.push(name);
+        }
+    };
+    // One that is past its time may be inserted anew.
+    if let (Some(was), Some(now)) = (was, now)
+        && was.created == now.created
+    {
+        must("row_version_grows", now.version > was.version || was.value == now.value);
+        must("row_claims_never_fall", now.claims >= was.claims);
+        let same = |a: &Claimed, b: &Claimed| a.number == b.number && a.by == b.by;
+        let taken = now.claim.as_ref().filter(|claim| was.claim.as_ref().is_none_or(|old| !same(old, claim)));
+        must("row_has_one_claimant", taken.is_none() || now.claims > was.claims);
+    }
+    if let Some(now) = now {
+        must("row_claim_is_counted", now.claim.is_none() || now.claims > 0);
+    }
+    broken
 }

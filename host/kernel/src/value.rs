@@ -469,7 +469,7 @@ fn order(a: &Json, b: &Json) -> Option<Ordering> {
     }
 }
 
-fn integer(number: &Number) -> Option<i128> {
+pub(crate) fn integer(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 

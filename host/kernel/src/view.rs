@@ -2,9 +2,9 @@
 
 use crate::command::{Command, Outcome};
 use crate::doc::{Digest, Doc};
-use crate::ids::{EntityId, EventId, ExecutionId, LeaseName, MachineName, Name};
+use crate::ids::{EntityId, EventId, ExecutionId, LeaseName, MachineName, Name, RowKey, TableName};
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
-use crate::record::{Cause, Key, Queued, Record};
+use crate::record::{Cause, Key, Place, Queued, Record};
 use crate::rejection::Rejection;
 use crate::time::{StoreTime, WallTime};
 use crate::timer::CalendarRule;
@@ -41,6 +41,37 @@ pub enum Span {
     History(EntityId, Incarnation, u64),
     /// An entity's effects, in order.
     Effects(EntityId),
+    /// Answers that are remembered for an entity's visit.
+    Memos(EntityId),
+    /// A table's rows by key, from behind a key.
+    Rows(TableName, Option<RowKey>),
+    /// Entries of a table's index.
+    RowIndex(Box<IndexSpan>),
+    /// Rows that store time has something to do with, up to this time.
+    RowsDue(StoreTime),
+    /// Rows that an execution has claimed and that are taken back at its end.
+    RowsHeld(EntityId, Incarnation, u64),
+    /// What became of a table's rows, oldest first.
+    RowEntries(TableName),
+    /// Declarations of a table.
+    TableSpecs(TableName),
+}
+
+/// A run of entries of a table's index, by what stands in the fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexSpan {
+    /// The table.
+    pub table: TableName,
+    /// The index.
+    pub index: u32,
+    /// The fields are not before this beginning.
+    pub from: Vec<u8>,
+    /// The fields are before this beginning; none has no end.
+    pub to: Option<Vec<u8>>,
+    /// Behind this entry, in the direction of the walk.
+    pub after: Option<(Vec<u8>, Place, RowKey)>,
+    /// From the last to the first.
+    pub back: bool,
 }
 
 /// Compiled schemas and calendars, which live outside the kernel.
@@ -50,6 +81,12 @@ pub trait Rules {
     /// # Errors
     /// [`Breach`]: the first rule it breaks, and where.
     fn check(&self, machine: &MachineName, revision: u64, schema: Schema<'_>, doc: &Doc) -> Result<(), Breach>;
+
+    /// Whether a row's value keeps to the schema of a declaration of its table.
+    ///
+    /// # Errors
+    /// [`Breach`]: the first rule it breaks, and where.
+    fn check_row(&self, table: &TableName, revision: u64, value: &Doc) -> Result<(), Breach>;
 
     /// The instant that a text names, in RFC 3339 with an offset; none if it names none.
     fn instant(&self, text: &str) -> Option<WallTime>;
@@ -163,6 +200,12 @@ pub enum Wake {
     Lapse(StoreTime),
     /// Somebody in line got this lease, or gave up.
     Granted(LeaseName),
+    /// Store time will cause something to a row then.
+    Row(StoreTime),
+    /// This table wants tending.
+    Tend(TableName),
+    /// What this execution has claimed is to be taken back.
+    TakeBack(ExecutionId),
 }
 
 /// The right to write as one attempt. Made by the kernel when the attempt begins; its numbers cannot be

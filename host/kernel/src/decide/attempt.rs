@@ -54,6 +54,10 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
         Ok(effects) => effects,
         Err(refused) => return draft.refuse(refused),
     };
+    let (tables, rows) = match draft.stage_rows(claim, &change.stage, &documents)? {
+        Ok(staged) => staged,
+        Err(refused) => return draft.refuse(refused),
+    };
     let saves = draft.head.lock.as_ref().map_or(0, |lock| lock.saves);
     if saves >= SAVES_MAX {
         let expected = format!("at most {SAVES_MAX} saves in one visit (saves_max)");
@@ -73,9 +77,12 @@ pub(super) fn save(given: &Given<'_>, claim: &Claim, change: &Change) -> Result<
         lock.progress = given.now.wall;
     }
     draft.renew_leases()?;
+    draft.forget_memos()?;
     draft.record(What::Saved(step), tag(claim));
     let version = draft.head.version;
-    draft.finish(Outcome::Written { version })
+    let mut decision = draft.finish(Outcome::Written { version, rows })?;
+    tables.finish(&mut decision);
+    Ok(decision)
 }
 
 /// A step's move: one accepted transition per attempt.
@@ -143,6 +150,10 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
     if let Err(refused) = draft.publish(&change.conditions)? {
         return draft.refuse(refused);
     }
+    let (tables, rows) = match draft.stage_rows(claim, &change.stage, &documents)? {
+        Ok(staged) => staged,
+        Err(refused) => return draft.refuse(refused),
+    };
     // Nothing refuses below this line.
     let old = draft.head.version;
     draft.keep(documents)?;
@@ -159,7 +170,9 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
     debug_assert!(theorems::version_grows_by_one(old, draft.head.version));
     draft.record(What::Transition(step), Tag { from: Some(from), ..tag(claim) });
     let version = draft.head.version;
-    draft.finish(Outcome::Written { version })
+    let mut decision = draft.finish(Outcome::Written { version, rows })?;
+    tables.finish(&mut decision);
+    Ok(decision)
 }
 
 /// An attempt that ended without a transition: retried, or its visit fails.

@@ -162,6 +162,8 @@ fn fresh(given: &Given<'_>, create: &Create, revision: Arc<Revision>, body: Dige
         leases: Vec::new(),
         awaits: None,
         outbox: Outbox::default(),
+        memos: 0,
+        holds: false,
     };
     let mut draft = Draft::new(given, &create.entity, head, None, revision);
     let desired = create.desired.clone().or_else(|| machine.desired.default.clone());

@@ -81,6 +81,8 @@ pub(super) struct Draft<'a> {
     pub(super) dropped: Vec<(EffectWhat, Name, u64, String)>,
     /// The leases that this decision has looked at.
     pub(super) touched: Vec<LeaseDraft<'a>>,
+    /// An execution that has ended, and whose claims are taken back.
+    pub(super) ended: Option<ExecutionId>,
     /// The revision that judges: entering a visit may adopt a newer one afterwards.
     judged: u64,
 }
@@ -145,6 +147,7 @@ impl<'a> Draft<'a> {
             effects: Slots::default(),
             dropped: Vec::new(),
             touched: Vec::new(),
+            ended: None,
         }
     }
 
@@ -544,7 +547,16 @@ impl<'a> Draft<'a> {
                 | Key::Lapse(..)
                 | Key::Effect(..)
                 | Key::Outbox(..)
-                | Key::Flight(..) => {}
+                | Key::Flight(..)
+                | Key::Table(_)
+                | Key::TableSpec(..)
+                | Key::Row(..)
+                | Key::RowIndex(..)
+                | Key::RowDue(..)
+                | Key::RowHeld(..)
+                | Key::RowEntry(..)
+                | Key::Memo(..)
+                | Key::Answered(_) => {}
             }
         }
         for (part, slot) in std::mem::take(&mut self.parts) {
@@ -556,17 +568,13 @@ impl<'a> Draft<'a> {
             let record = (!conditions.is_empty()).then_some(Record::Conditions(conditions));
             self.writes.push((Key::Part(self.id.clone(), Part::Conditions), record));
         }
-        let then = self.follows()?;
+        let taken = self.ended.take().map(|ended| Command { by: Principal::host(), verb: Verb::TakeBack(ended) });
+        let then = taken.into_iter().chain(self.follows()?).collect();
         if self.was.as_ref() != Some(&self.head) {
             self.writes.push((Key::Head(self.id.clone()), Some(Record::Head(Box::new(self.head)))));
         }
-        let mut decision = Decision {
-            writes: self.writes,
-            outcome: Ok(outcome),
-            wake: self.wake,
-            then: then.into_iter().collect(),
-            mismatches: self.mismatches,
-        };
+        let mut decision =
+            Decision { writes: self.writes, outcome: Ok(outcome), wake: self.wake, then, mismatches: self.mismatches };
         self.touched.into_iter().for_each(|lease| lease.finish(&mut decision));
         Ok(decision)
     }

@@ -191,6 +191,7 @@ impl Draft<'_> {
         self.fence("another visit was entered");
         self.head.awaits = None;
         self.leave_effects(matches!(entry.ends, Ending::Failed(_)))?;
+        self.forget_memos()?;
         self.head.version = self.head.version.next();
         self.head.visit = self.head.version;
         self.head.entered = now.wall;
@@ -289,7 +290,11 @@ impl Draft<'_> {
             }
             return Ok(());
         };
-        self.end_leases(self.head.execution(&self.id, lock.ordinal))?;
+        let ended = self.head.execution(&self.id, lock.ordinal);
+        self.end_leases(ended.clone())?;
+        if std::mem::take(&mut self.head.holds) {
+            self.ended = Some(ended);
+        }
         self.head.observed = lock.generation;
         if lock.generation != self.head.generation {
             self.put(Part::Held, None)?;

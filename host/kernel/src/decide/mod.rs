@@ -15,12 +15,14 @@ mod enter;
 mod event;
 mod lease;
 mod operate;
+mod rows;
 mod session;
 
 use crate::command::{Command, Outcome, Verb};
 use crate::ids::EntityId;
 use crate::record::Key;
 use crate::rejection::{Code, Rejection};
+use crate::rows::{QueryAnswer, QueryAsk, Reader};
 use crate::time::Now;
 use crate::view::{Decision, Rules, Start, Stop, View};
 use draft::{Draft, Given};
@@ -65,6 +67,13 @@ pub fn decide(view: &dyn View, rules: &dyn Rules, now: Now, command: &Command) -
         Verb::Lose(execution, lease) => lease::lose(&given, execution, lease),
         Verb::Turn(execution, lease) => lease::turn(&given, execution, lease),
         Verb::Unlock { entity, to, force, reason } => operate::unlock(&given, entity, to, *force, reason),
+        Verb::Declare(ask) => rows::declare(&given, ask),
+        Verb::DropTable(table) => rows::drop_table(&given, table),
+        Verb::Rows(ask) => rows::client(&given, ask),
+        Verb::StepRows(claim, ask) => rows::step(&given, claim, ask),
+        Verb::RowDue(table, row) => rows::due(&given, table, row),
+        Verb::TakeBack(execution) => rows::take_back(&given, execution),
+        Verb::Tend(table) => rows::tend(&given, table),
         Verb::AuditLease { lease, found, named_by } => lease::audit(&given, lease, found, named_by.as_ref()),
         Verb::Audit { entity, found, abandoned } => audit::audit(&given, entity, found, *abandoned),
     }
@@ -96,6 +105,21 @@ pub fn cannot_move(view: &dyn View, rules: &dyn Rules, now: Now, entity: &Entity
         Some(mut draft) => draft.cannot_move(),
         None => Ok(None),
     }
+}
+
+/// Rows by filter, in order, read at one moment; changes nothing.
+///
+/// # Errors
+/// [`Stop`] if the store cannot answer. A refusal is an answer.
+pub fn query(
+    view: &dyn View,
+    rules: &dyn Rules,
+    now: Now,
+    by: Reader<'_>,
+    ask: &QueryAsk,
+) -> Result<Result<QueryAnswer, Rejection>, Stop> {
+    let principal = crate::ids::Principal::host();
+    rows::query(&Given { view, rules, now, by: &principal }, by, ask)
 }
 
 impl Decision {

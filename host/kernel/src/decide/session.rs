@@ -138,6 +138,17 @@ pub(super) fn sweep(given: &Given<'_>) -> Result<Decision, Stop> {
                 decision.writes.push((key, None));
                 removed = removed.saturating_add(1);
             }
+            Expires::Answer(id) => {
+                let answered = Key::Answered(id);
+                // Used again since, it has an entry of its own.
+                if let Some(Record::Memo(memo)) = given.view.get(&answered)?
+                    && memo.until.is_some_and(|until| until <= given.now.store)
+                {
+                    decision.writes.push((answered, None));
+                }
+                decision.writes.push((key, None));
+                removed = removed.saturating_add(1);
+            }
             Expires::History(entity, incarnation, first, last) => {
                 let end = last.min(first.saturating_add(SWEEP_MAX as u64).saturating_sub(1));
                 for number in first..=end {

@@ -24,7 +24,7 @@ impl std::error::Error for Corrupt {}
 
 /// The newest version of the record format; each kind of record is written in the one that last changed it, so
 /// that a history made before is chained by the same bytes. This one and every earlier one are read.
-pub const RECORD_VERSION: u8 = 3;
+pub const RECORD_VERSION: u8 = 4;
 
 impl Key {
     /// The format that records of this kind are written in.
@@ -33,9 +33,11 @@ impl Key {
     /// could say has the same bytes in both.
     ///
     /// 3: leases and effects, which stand at the end of both. See [`Self::added`].
+    ///
+    /// 4: what an entity has to do with rows, likewise.
     const fn format(&self) -> u8 {
         match self {
-            Self::Revision(..) | Self::Head(_) => 3,
+            Self::Revision(..) | Self::Head(_) => 4,
             Self::Machine(_)
             | Self::Part(..)
             | Self::Inbox(..)
@@ -52,7 +54,16 @@ impl Key {
             | Self::Lapse(..)
             | Self::Effect(..)
             | Self::Outbox(..)
-            | Self::Flight(..) => 1,
+            | Self::Flight(..)
+            | Self::Table(_)
+            | Self::TableSpec(..)
+            | Self::Row(..)
+            | Self::RowIndex(..)
+            | Self::RowDue(..)
+            | Self::RowHeld(..)
+            | Self::RowEntry(..)
+            | Self::Memo(..)
+            | Self::Answered(_) => 1,
         }
     }
 
@@ -60,8 +71,10 @@ impl Key {
     /// one zero byte.
     const fn added(&self, format: u8) -> usize {
         match (self, format) {
-            (Self::Head(_), 1 | 2) => 5,
-            (Self::Revision(..), 1 | 2) => 4,
+            (Self::Head(_), 1 | 2) => 7,
+            (Self::Head(_), 3) => 2,
+            (Self::Revision(..), 1 | 2) => 6,
+            (Self::Revision(..), 3) => 2,
             _ => 0,
         }
     }
@@ -81,13 +94,21 @@ impl Key {
             | Self::Open(..)
             | Self::Lapse(..)
             | Self::Outbox(..)
-            | Self::Flight(..) => (9, "index mark"),
+            | Self::Flight(..)
+            | Self::RowIndex(..)
+            | Self::RowDue(..)
+            | Self::RowHeld(..) => (9, "index mark"),
             Self::Session(_) => (10, "session"),
             Self::Expiry(..) => (11, "expiry"),
             Self::Secret => (12, "secret"),
             Self::Lease(_) => (13, "lease"),
             Self::LeaseEntry(..) => (14, "lease entry"),
             Self::Effect(..) => (15, "effect"),
+            Self::Table(_) => (16, "table"),
+            Self::TableSpec(..) => (17, "declaration of a table"),
+            Self::Row(..) => (18, "row"),
+            Self::RowEntry(..) => (19, "row entry"),
+            Self::Memo(..) | Self::Answered(_) => (20, "remembered answer"),
         }
     }
 }
@@ -113,6 +134,11 @@ impl Record {
             Self::Lease(record) => postcard::to_extend(record, start),
             Self::LeaseEntry(record) => postcard::to_extend(record, start),
             Self::Effect(record) => postcard::to_extend(record, start),
+            Self::Table(record) => postcard::to_extend(record, start),
+            Self::TableSpec(record) => postcard::to_extend(record, start),
+            Self::Row(record) => postcard::to_extend(record, start),
+            Self::RowEntry(record) => postcard::to_extend(record, start),
+            Self::Memo(record) => postcard::to_extend(record, start),
         };
         // Records hold no map with unknown length and no float that postcard could refuse.
         bytes.unwrap_or_else(|never| unreachable!("a record always encodes: {never}"))
@@ -148,15 +174,26 @@ impl Record {
             Key::Inbox(..) => whole(body).map(Self::Queued),
             Key::History(..) => whole(body).map(Self::Entry),
             Key::Dedup(..) => whole(body).map(Self::Dedup),
-            Key::Due(..) | Key::Timer(..) | Key::Open(..) | Key::Lapse(..) | Key::Outbox(..) | Key::Flight(..) => {
-                whole(body).map(|()| Self::Mark)
-            }
+            Key::Due(..)
+            | Key::Timer(..)
+            | Key::Open(..)
+            | Key::Lapse(..)
+            | Key::Outbox(..)
+            | Key::Flight(..)
+            | Key::RowIndex(..)
+            | Key::RowDue(..)
+            | Key::RowHeld(..) => whole(body).map(|()| Self::Mark),
             Key::Session(_) => whole(body).map(Self::Session),
             Key::Expiry(..) => whole(body).map(Self::Expires),
             Key::Secret => whole(body).map(Self::Secret),
             Key::Lease(_) => whole(body).map(Self::Lease),
             Key::LeaseEntry(..) => whole(body).map(Self::LeaseEntry),
             Key::Effect(..) => whole(body).map(Self::Effect),
+            Key::Table(_) => whole(body).map(Self::Table),
+            Key::TableSpec(..) => whole(body).map(Self::TableSpec),
+            Key::Row(..) => whole(body).map(Self::Row),
+            Key::RowEntry(..) => whole(body).map(Self::RowEntry),
+            Key::Memo(..) | Key::Answered(_) => whole(body).map(Self::Memo),
         };
         record.map_err(bad)
     }

@@ -76,13 +76,30 @@ impl View for Records {
             (Span::Expired(until), Key::Expiry(due, ..)) => due <= until,
             (Span::Inbox(entity), Key::Inbox(of, _)) => entity == of,
             (Span::Effects(entity), Key::Effect(of, _)) => entity == of,
+            (Span::Memos(entity), Key::Memo(of, _)) => entity == of,
+            (Span::Rows(table, after), Key::Row(of, key)) => table == of && after.as_ref().is_none_or(|at| key > at),
+            (Span::RowsDue(until), Key::RowDue(due, ..)) => due <= until,
+            (Span::RowsHeld(entity, incarnation, n), Key::RowHeld(of, at, nth, ..)) => {
+                entity == of && incarnation == at && n == nth
+            }
+            (Span::RowEntries(table), Key::RowEntry(of, _)) => table == of,
+            (Span::TableSpecs(table), Key::TableSpec(of, _)) => table == of,
+            (Span::RowIndex(span), Key::RowIndex(table, index, bytes, place, key)) => {
+                let entry = (bytes.clone(), *place, key.clone());
+                let behind = |after: &(_, _, _)| if span.back { entry < *after } else { entry > *after };
+                span.table == *table
+                    && span.index == *index
+                    && span.from <= *bytes
+                    && span.to.as_ref().is_none_or(|to| bytes < to)
+                    && span.after.as_ref().is_none_or(behind)
+            }
             (Span::History(entity, incarnation, from), Key::History(of, at, number)) => {
                 entity == of && incarnation == at && number <= from
             }
             _ => false,
         };
         let mut keys: Vec<_> = self.all.keys().filter(|key| within(key)).cloned().collect();
-        if matches!(span, Span::History(..)) {
+        if matches!(span, Span::History(..)) || matches!(span, Span::RowIndex(span) if span.back) {
             keys.reverse();
         }
         keys.truncate(limit);
@@ -98,6 +115,16 @@ pub(crate) type Rule = (u64, &'static str, &'static str, fn(&serde_json::Value) 
 pub(crate) struct Table(pub(crate) Vec<Rule>);
 
 impl Rules for Table {
+    fn check_row(&self, table: &TableName, revision: u64, value: &Doc) -> Result<(), Breach> {
+        let of = format!("row.{table}");
+        match self.0.iter().find(|(from, name, _, rule)| *from <= revision && *name == of && !rule(value.value())) {
+            None => Ok(()),
+            Some((_, _, expected, _)) => {
+                Err(Breach { path: String::new(), expected: (*expected).to_owned(), got: value.to_string() })
+            }
+        }
+    }
+
     fn check(&self, _: &MachineName, revision: u64, schema: Schema<'_>, doc: &Doc) -> Result<(), Breach> {
         let schema = schema.to_string();
         match self.0.iter().find(|(from, of, _, rule)| *from <= revision && schema == *of && !rule(doc.value())) {

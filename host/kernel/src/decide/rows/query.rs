@@ -1,0 +1,103 @@
+//! Reading rows by filter, a page at a time.
+
+use super::super::draft::{Given, Scope};
+use super::Asker;
+use super::draft::{Tables, shown};
+use super::values::overcompared;
+use super::walk::{Rank, Walk, Wanted};
+use crate::limits::{ROWS_BYTES_MAX, ROWS_MAX};
+use crate::record::Place;
+use crate::rejection::{Code, Rejection};
+use crate::rows::{QueryAnswer, QueryAsk, Reader};
+use crate::table::Right;
+use crate::view::{Documents, Stop};
+use std::collections::BTreeSet;
+
+/// See [`crate::query`].
+pub(in crate::decide) fn query(
+    given: &Given<'_>,
+    by: Reader<'_>,
+    ask: &QueryAsk,
+) -> Result<Result<QueryAnswer, Rejection>, Stop> {
+    let nobody = BTreeSet::new();
+    let mut scope = Scope { documents: Documents::default(), event: None, execution: None };
+    let asker = match by {
+        Reader::Client => Asker::Client("local"),
+        Reader::Step(machine, execution, documents) => {
+            scope.documents = documents.clone();
+            scope.execution = Some(execution.to_string());
+            Asker::Step { execution, tables: &machine.tables, peers: &nobody, scope: &scope }
+        }
+    };
+    let mut tables = Tables::of(given);
+    if let Some(refused) = tables.allowed(&asker, &ask.table, Right::Query)? {
+        return Ok(Err(refused));
+    }
+    let subject = || format!("table {}", ask.table);
+    if !(1..=ROWS_MAX).contains(&ask.limit) {
+        let expected = format!("a limit of 1 to {ROWS_MAX} rows (rows_max)");
+        return Ok(Err(Rejection::new(Code::Limit, subject(), expected, ask.limit)));
+    }
+    if let Some(refused) = overcompared(&ask.filter) {
+        return Ok(Err(Rejection { subject: subject(), ..refused }));
+    }
+    let after = match ask.after.as_deref().map(parse).transpose() {
+        Ok(after) => after,
+        Err(got) => {
+            let expected = "the `next` of an earlier answer to the same query";
+            return Ok(Err(Rejection::new(Code::Invalid, subject(), expected, got)));
+        }
+    };
+    let roots = asker.roots(given.now);
+    let wanted = Wanted { filter: &ask.filter, order: &ask.order, roots, after };
+    let table = tables.table(&ask.table)?;
+    let mut walk = match Walk::of(table, &wanted) {
+        Ok(walk) => walk,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let (mut answer, mut bytes, mut mismatches) = (QueryAnswer::default(), 0_usize, 0);
+    let mut last: Option<Rank> = None;
+    loop {
+        let rank = match walk.next(table, &wanted, &mut mismatches)? {
+            Ok(Some(rank)) => rank,
+            Ok(None) => return Ok(Ok(answer)),
+            Err(refused) if last.is_none() => return Ok(Err(refused)),
+            Err(_) => break,
+        };
+        let Some(row) = table.row(&rank.key)? else { continue };
+        bytes = bytes.saturating_add(row.value.text().len());
+        let full = answer.rows.len() >= usize::try_from(ask.limit).unwrap_or(usize::MAX);
+        if full || (last.is_some() && bytes > ROWS_BYTES_MAX) {
+            break;
+        }
+        answer.rows.push(shown(&rank.key, row, &ask.fields));
+        last = Some(rank);
+    }
+    answer.next = last.map(|rank| write(&rank));
+    Ok(Ok(answer))
+}
+
+/// A place in an order, as a text for whoever comes back with it.
+fn write(rank: &Rank) -> String {
+    let bytes: String = rank.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{bytes}.{}.{}.{}", rank.place.seq, rank.place.n, rank.key)
+}
+
+fn parse(text: &str) -> Result<Rank, String> {
+    let bad = || format!("{:?}", crate::rejection::cut(text));
+    let mut parts = text.splitn(4, '.');
+    let mut next = || parts.next().ok_or_else(bad);
+    let (digits, seq, n, key) = (next()?, next()?, next()?, next()?);
+    if digits.len() % 2 != 0 || !digits.is_ascii() {
+        return Err(bad());
+    }
+    let bytes: Result<Vec<u8>, _> = (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(digits.get(at..at.saturating_add(2)).unwrap_or_default(), 16))
+        .collect();
+    Ok(Rank {
+        bytes: bytes.map_err(|_| bad())?,
+        place: Place { seq: seq.parse().map_err(|_| bad())?, n: n.parse().map_err(|_| bad())? },
+        key: key.parse().map_err(|_| bad())?,
+    })
+}
