@@ -13,7 +13,7 @@ use interlock_kernel::time::WallTime;
 use interlock_kernel::timer::{CalendarRule, Date, Days, Due, FirstDay};
 use interlock_kernel::value::{Comparison, Filter, Mutation, Operation, Value};
 use interlock_kernel::view::Event;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) fn name(text: &str) -> Name {
     text.parse().unwrap()
@@ -190,6 +190,8 @@ pub(crate) fn machine(text: &str, initial: &str) -> Mc {
         limits: MachineLimits::default(),
         leases: Leases::default(),
         targets: BTreeMap::new(),
+        tables: BTreeSet::new(),
+        peers: BTreeSet::new(),
     })
 }
 

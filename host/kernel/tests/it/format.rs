@@ -25,7 +25,20 @@ fn kind(key: &Key) -> &'static str {
         Key::Inbox(..) => "inbox",
         Key::History(..) => "history",
         Key::Dedup(..) => "dedup",
-        Key::Due(..) | Key::Timer(..) | Key::Open(..) | Key::Lapse(..) | Key::Outbox(..) | Key::Flight(..) => "index",
+        Key::Due(..)
+        | Key::Timer(..)
+        | Key::Open(..)
+        | Key::Lapse(..)
+        | Key::Outbox(..)
+        | Key::Flight(..)
+        | Key::RowIndex(..)
+        | Key::RowDue(..)
+        | Key::RowHeld(..) => "index",
+        Key::Table(_) => "table",
+        Key::TableSpec(..) => "table spec",
+        Key::Row(..) => "row",
+        Key::RowEntry(..) => "row entry",
+        Key::Memo(..) | Key::Answered(_) => "memo",
         Key::Lease(_) => "lease",
         Key::LeaseEntry(..) => "lease entry",
         Key::Effect(..) => "effect",
@@ -116,20 +129,23 @@ fn golden<'a>(records: impl Iterator<Item = (&'a Key, &'a [u8])>) -> String {
 
 #[test]
 fn every_kind_of_record_has_these_bytes() {
-    assert_eq!(RECORD_VERSION, 3);
-    let (world, leased, (asking, _)) = (rich(), leased(), waiting());
+    assert_eq!(RECORD_VERSION, 4);
+    let (world, leased, (asking, _), tabled) = (rich(), leased(), waiting(), crate::rows::every_record());
     let mut kinds = BTreeMap::new();
-    for (key, bytes) in world.records.bytes().chain(leased.records.bytes()).chain(asking.records.bytes()) {
+    for (key, bytes) in
+        world.records.bytes().chain(leased.records.bytes()).chain(asking.records.bytes()).chain(tabled.records.bytes())
+    {
         assert!((1..=RECORD_VERSION).contains(&bytes[1]));
         kinds.insert(kind(key), bytes[0]);
     }
-    assert_eq!(kinds.len(), 15, "{kinds:?}");
+    assert_eq!(kinds.len(), 20, "{kinds:?}");
     let numbers: std::collections::BTreeSet<_> = kinds.values().collect();
-    assert_eq!(numbers.len(), 15, "each kind has its own number");
-    expect_file!["golden/format-3.txt"].assert_eq(&golden(world.records.bytes()));
-    expect_file!["golden/format-3-timers.txt"].assert_eq(&golden(timed().records.bytes()));
-    expect_file!["golden/format-3-leases.txt"].assert_eq(&golden(leased.records.bytes()));
-    expect_file!["golden/format-3-effects.txt"].assert_eq(&golden(asking.records.bytes()));
+    assert_eq!(numbers.len(), 20, "each kind has its own number");
+    expect_file!["golden/format-4.txt"].assert_eq(&golden(world.records.bytes()));
+    expect_file!["golden/format-4-timers.txt"].assert_eq(&golden(timed().records.bytes()));
+    expect_file!["golden/format-4-leases.txt"].assert_eq(&golden(leased.records.bytes()));
+    expect_file!["golden/format-4-effects.txt"].assert_eq(&golden(asking.records.bytes()));
+    expect_file!["golden/format-4-rows.txt"].assert_eq(&golden(tabled.records.bytes()));
 }
 
 /// Reads what an earlier build wrote of the same story, and compares what it means.
@@ -169,6 +185,14 @@ fn a_store_that_format_1_wrote_is_read_as_it_was_meant() {
 fn a_store_that_format_2_wrote_is_read_as_it_was_meant() {
     reads_as(&rich(), include_str!("golden/format-2.txt"), 2);
     reads_as(&timed(), include_str!("golden/format-2-timers.txt"), 2);
+}
+
+#[test]
+fn a_store_that_format_3_wrote_is_read_as_it_was_meant() {
+    reads_as(&rich(), include_str!("golden/format-3.txt"), 3);
+    reads_as(&timed(), include_str!("golden/format-3-timers.txt"), 3);
+    reads_as(&leased(), include_str!("golden/format-3-leases.txt"), 3);
+    reads_as(&waiting().0, include_str!("golden/format-3-effects.txt"), 3);
 }
 
 #[test]

@@ -30,6 +30,8 @@ mod mutations;
 mod needs;
 mod outbox;
 mod retries;
+mod rows;
+mod rows_walk;
 mod scopes;
 mod semantics;
 mod sentences;

@@ -52,6 +52,15 @@ pub(crate) fn verb(verb: &Verb) -> String {
         Verb::Retry(entity, number) => format!("retry effect {number} of {entity}"),
         Verb::Drop { entity, number, reason } => format!("drop effect {number} of {entity}: {reason}"),
         Verb::Unlock { entity, to, force, reason } => format!("unlock {entity} to {to}, force {force}: {reason}"),
+        Verb::Declare(ask) => format!("declare {}", ask.table.name),
+        Verb::DropTable(table) => format!("drop table {table}"),
+        Verb::Rows(ask) => format!("{} asks {} of rows", ask.label, ask.ask.ops.len()),
+        Verb::StepRows(claim, ask) => {
+            format!("attempt {} token {} asks {} of rows", claim.attempt, claim.token, ask.ask.ops.len())
+        }
+        Verb::RowDue(table, row) => format!("due {table}/{row}"),
+        Verb::TakeBack(execution) => format!("take back from {execution}"),
+        Verb::Tend(table) => format!("tend {table}"),
         Verb::AuditLease { lease, found, named_by } => {
             format!("audit lease {lease}, {} found, named by {named_by:?}", found.len())
         }
@@ -81,7 +90,7 @@ pub(crate) fn outcome(outcome: &Answered) -> String {
         Ok(Outcome::Answered { answer: given, replayed }) => {
             format!("{}{}", answer(given), if *replayed { ", replayed" } else { "" })
         }
-        Ok(Outcome::Written { version }) => format!("written v{version}"),
+        Ok(Outcome::Written { version, .. }) => format!("written v{version}"),
         Ok(Outcome::Now { version, state, changed }) => {
             format!("v{version} {state}{}", if *changed { "" } else { ", unchanged" })
         }
@@ -94,6 +103,11 @@ pub(crate) fn outcome(outcome: &Answered) -> String {
         Ok(Outcome::InLine { before }) => format!("in line behind {before}"),
         Ok(Outcome::Sending(sending)) => format!("try {} of {}", sending.effect.tries, sending.effect.key),
         Ok(Outcome::Released) => "released".to_owned(),
+        Ok(Outcome::Declared { revision, new }) => format!("table {revision}{}", if *new { "" } else { " already" }),
+        Ok(Outcome::Rows { answers, replayed }) => {
+            format!("{} answers{}", answers.len(), if *replayed { ", replayed" } else { "" })
+        }
+        Ok(Outcome::Tended { done, more }) => format!("tended {done}{}", if *more { ", more" } else { "" }),
     }
 }
 
@@ -186,6 +200,15 @@ fn key(key: &Key) -> String {
         Key::Outbox(_, target, due, _, number) => format!("O {target} {} {number}", due.0),
         Key::Flight(session, _, number) => format!("F({session}) {number}"),
         Key::Lapse(due, lease) => format!("Y {} {lease}", due.0),
+        Key::Table(table) => format!("table {table}"),
+        Key::TableSpec(table, number) => format!("table {table} r{number}"),
+        Key::Row(table, row) => format!("{table}/{row}"),
+        Key::RowIndex(_, index, _, _, row) => format!("I{index} {row}"),
+        Key::RowDue(due, _, row) => format!("due {} {row}", due.0),
+        Key::RowHeld(.., row) => format!("held {row}"),
+        Key::RowEntry(_, number) => format!("t{number}"),
+        Key::Memo(..) => "memo".to_owned(),
+        Key::Answered(id) => format!("answered {id}"),
     }
 }
 
@@ -199,6 +222,9 @@ fn wake(wake: &Wake) -> String {
         Wake::Send(due) => format!("send {}", due.0),
         Wake::Lapse(due) => format!("lapse {}", due.0),
         Wake::Granted(lease) => format!("granted {lease}"),
+        Wake::Row(due) => format!("row {}", due.0),
+        Wake::Tend(table) => format!("tend {table}"),
+        Wake::TakeBack(execution) => format!("take back {execution}"),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::build::{Mc, event, event_of, name};
 use crate::show;
 use interlock_kernel::command::{Change, Command, Create, Deploy, Outcome, Verb};
 use interlock_kernel::doc::{Digest, Doc};
-use interlock_kernel::ids::{EntityId, LeaseName, MachineName, Principal};
+use interlock_kernel::ids::{EntityId, LeaseName, MachineName, Principal, TableName};
 use interlock_kernel::limits::{INBOX_MAX, LEASES_MAX};
 use interlock_kernel::machine::{Machine, Revision, StateKind};
 use interlock_kernel::record::{
@@ -441,6 +441,7 @@ impl World {
         let found: BTreeSet<Key> = self.records.keys().filter(indexed).cloned().collect();
         assert_eq!(found, implied, "{title}: index and heads");
         self.check_lanes(title);
+        crate::rows::check(self, title);
         for key in self.records.keys() {
             if let Key::Part(entity, _) | Key::Inbox(entity, _) = key {
                 assert!(heads.contains_key(entity), "{title}: {key:?} of no entity");
@@ -681,7 +682,7 @@ impl World {
     pub(crate) fn save(&mut self, entity: &EntityId, change: Change) -> Answered {
         let claim = self.claim(entity);
         let saved = self.run_as(Principal::execution(&claim.execution), Verb::Save(claim, Box::new(change)));
-        if let Ok(Outcome::Written { version }) = saved {
+        if let Ok(Outcome::Written { version, .. }) = saved {
             self.starts.get_mut(entity).unwrap().claim.read = version;
         }
         saved

@@ -133,7 +133,7 @@ impl Scene {
         let Some(claim) = self.claims.last().cloned() else { return false };
         let answered = self.asked(claim, verb);
         let version = match answered {
-            Ok(Outcome::Written { version }) => Some(version),
+            Ok(Outcome::Written { version, .. }) => Some(version),
             Err(refused) if refused.code == Code::Conflict => self.head().map(|head| head.version),
             Ok(_) | Err(_) => None,
         };
