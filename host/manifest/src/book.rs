@@ -1,23 +1,26 @@
-//! Compiled schemas of revisions: compiled once, shared by every decision.
+//! Compiled schemas of revisions and of declarations of tables: compiled once, shared by every decision.
 //!
-//! A decision may only meet revisions that are in the book. [`RuleBook::ensure`] puts one in and
-//! hands back a share of it; a revision is never dropped while somebody holds its share. So a
-//! coordinator calls `ensure` wherever it decodes a revision's record for a decision, and keeps the
-//! shares until the decision is made.
+//! A decision may only meet what is in the book. [`RuleBook::ensure`] puts a revision in and hands back a
+//! share of it, [`RuleBook::ensure_table`] a declaration; neither is dropped while somebody holds its share.
+//! So a coordinator calls them wherever it decodes such a record for a decision, and keeps the shares until
+//! the decision is made. How long what nobody holds is kept is in `shelf.rs`.
 
 use crate::calendar;
 use crate::schema::{Compiled, Fault};
+use crate::shelf::Shelves;
 use interlock_courier::{Pattern, Unfilled};
 use interlock_kernel::doc::{Digest, Doc};
-use interlock_kernel::ids::{MachineName, Name};
+use interlock_kernel::ids::{MachineName, Name, TableName};
 use interlock_kernel::machine::{Machine, Revision};
+use interlock_kernel::record::TableSpec;
+use interlock_kernel::table::Table;
 use interlock_kernel::time::WallTime;
 use interlock_kernel::timer::CalendarRule;
 use interlock_kernel::view::{Breach, Rules, Schema};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
 /// Revisions a book keeps when nobody holds them: every machine of a large host with a few revisions
 /// each. A compiled revision is some tens of KiB.
@@ -35,7 +38,7 @@ pub struct CompiledMachine {
 /// A schema that does not compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncompiled {
-    /// Whose schema: `desired`, `data`, `outputs` or `event.name`.
+    /// Whose schema: `desired`, `data`, `outputs`, `event.name` or `table name`.
     pub schema: String,
     /// Where in the schema, as a JSON Pointer.
     pub path: String,
@@ -90,26 +93,39 @@ impl CompiledMachine {
     }
 }
 
-/// The compiled schemas of the revisions in use.
+/// The schema of one declaration of a table, compiled.
+#[derive(Debug, Default)]
+pub struct CompiledTable {
+    row: Option<Compiled>,
+}
+
+impl CompiledTable {
+    /// Compiles the schema of a table's rows.
+    ///
+    /// # Errors
+    /// It does not compile; `parse_table` lets no such table through.
+    pub fn compile(table: &Table) -> Result<Self, Uncompiled> {
+        let failed = |Fault { path, why, .. }| Uncompiled { schema: format!("table {}", table.name), path, why };
+        let row = table.schema.as_ref().map(|doc| Compiled::new(doc.value()).map_err(failed)).transpose()?;
+        Ok(Self { row })
+    }
+
+    /// Whether a row's value keeps to the schema; a missing schema accepts any value.
+    ///
+    /// # Errors
+    /// [`Breach`]: the first rule it breaks, and where.
+    pub fn check(&self, value: &Doc) -> Result<(), Breach> {
+        self.row.as_ref().map_or(Ok(()), |compiled| compiled.check(value))
+    }
+}
+
+/// The compiled schemas of the revisions and of the declarations of tables in use.
 #[derive(Debug)]
 pub struct RuleBook {
-    shelves: RwLock<HashMap<MachineName, BTreeMap<u64, Slot>>>,
-    capacity: usize,
-    clock: AtomicU64,
+    machines: Shelves<MachineName, Digest, CompiledMachine>,
+    /// Marked by the schema itself: a declaration's record has no digest.
+    tables: Shelves<TableName, Option<Doc>, CompiledTable>,
     missed: AtomicU64,
-}
-
-#[derive(Debug)]
-struct Slot {
-    digest: Digest,
-    compiled: Arc<CompiledMachine>,
-    used: AtomicU64,
-}
-
-impl Slot {
-    fn new(revision: &Revision, compiled: &Arc<CompiledMachine>) -> Self {
-        Self { digest: revision.digest, compiled: Arc::clone(compiled), used: AtomicU64::new(0) }
-    }
 }
 
 impl Default for RuleBook {
@@ -125,15 +141,11 @@ impl RuleBook {
         Self::with_capacity(REVISIONS_MAX)
     }
 
-    /// An empty book that keeps at most this many revisions nobody holds.
+    /// An empty book that keeps at most this many revisions nobody holds, and as many declarations of tables.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self {
-            shelves: RwLock::new(HashMap::new()),
-            capacity: capacity.max(1),
-            clock: AtomicU64::new(0),
-            missed: AtomicU64::new(0),
-        }
+        let (machines, tables) = (Shelves::with_capacity(capacity), Shelves::with_capacity(capacity));
+        Self { machines, tables, missed: AtomicU64::new(0) }
     }
 
     /// A share of the revision's compiled schemas, compiling them if they are not in the book. While
@@ -142,36 +154,40 @@ impl RuleBook {
     /// # Errors
     /// [`Uncompiled`] for a machine that did not come from [`parse`](crate::parse).
     pub fn ensure(&self, revision: &Revision) -> Result<Arc<CompiledMachine>, Uncompiled> {
+        let (name, number) = (&revision.machine.name, revision.number);
         // The digest tells a revision from one with its number that was decided and never became durable.
-        if let Some(found) = self.find(&revision.machine.name, revision.number, Some(&revision.digest)) {
+        if let Some(found) = self.machines.find(name, number, Some(&revision.digest)) {
             return Ok(found);
         }
         // Compiled outside the lock: decisions on other revisions go on meanwhile.
-        let compiled = Arc::new(CompiledMachine::compile(&revision.machine)?);
-        let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
-        let shelf = shelves.entry(revision.machine.name.clone()).or_default();
-        let slot = shelf.entry(revision.number).or_insert_with(|| Slot::new(revision, &compiled));
-        // Somebody else may have put it there meanwhile: one share for all, or holding it would not keep it.
-        if slot.digest != revision.digest {
-            *slot = Slot::new(revision, &compiled);
-        }
-        slot.used.store(self.tick(), Ordering::Relaxed);
-        let share = Arc::clone(&slot.compiled);
-        evict(&mut shelves, self.capacity);
-        Ok(share)
+        let compiled = CompiledMachine::compile(&revision.machine)?;
+        Ok(self.machines.put(name, number, revision.digest, compiled))
     }
 
-    /// How often `check` was asked about a revision nobody had ensured: a caller's mistake, 0 in a
+    /// The same for a declaration of a table and [`Rules::check_row`].
+    ///
+    /// # Errors
+    /// [`Uncompiled`] for a table that did not come from `parse_table`.
+    pub fn ensure_table(&self, spec: &TableSpec) -> Result<Arc<CompiledTable>, Uncompiled> {
+        let (name, schema) = (&spec.table.name, &spec.table.schema);
+        if let Some(found) = self.tables.find(name, spec.number, Some(schema)) {
+            return Ok(found);
+        }
+        let compiled = CompiledTable::compile(&spec.table)?;
+        Ok(self.tables.put(name, spec.number, schema.clone(), compiled))
+    }
+
+    /// How often `check` or `check_row` was asked about what nobody had ensured: a caller's mistake, 0 in a
     /// correct host.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// Revisions in the book.
+    /// Revisions and declarations of tables in the book.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shelves.read().unwrap_or_else(PoisonError::into_inner).values().map(BTreeMap::len).sum()
+        self.machines.len() + self.tables.len()
     }
 
     /// Whether it holds none.
@@ -180,55 +196,31 @@ impl RuleBook {
         self.len() == 0
     }
 
-    fn find(&self, machine: &MachineName, revision: u64, digest: Option<&Digest>) -> Option<Arc<CompiledMachine>> {
-        let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
-        let slot = shelves.get(machine)?.get(&revision)?;
-        if digest.is_some_and(|digest| *digest != slot.digest) {
-            return None;
-        }
-        slot.used.store(self.tick(), Ordering::Relaxed);
-        Some(Arc::clone(&slot.compiled))
-    }
-
-    fn tick(&self) -> u64 {
-        self.clock.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-/// Drops the revisions that were used longest ago and that nobody holds, down to the capacity. New
-/// shares are only taken under the lock, so one that is not held now cannot become held meanwhile.
-fn evict(shelves: &mut HashMap<MachineName, BTreeMap<u64, Slot>>, capacity: usize) {
-    let held: usize = shelves.values().map(BTreeMap::len).sum();
-    let Some(surplus) = held.checked_sub(capacity).filter(|surplus| *surplus > 0) else { return };
-    let mut idle: Vec<(u64, MachineName, u64)> = shelves
-        .iter()
-        .flat_map(|(machine, shelf)| shelf.iter().map(move |(number, slot)| (machine, number, slot)))
-        .filter(|(_, _, slot)| Arc::strong_count(&slot.compiled) == 1)
-        .map(|(machine, number, slot)| (slot.used.load(Ordering::Relaxed), machine.clone(), *number))
-        .collect();
-    idle.sort_unstable();
-    for (_, machine, number) in idle.into_iter().take(surplus) {
-        if let Some(shelf) = shelves.get_mut(&machine) {
-            shelf.remove(&number);
+    fn miss(&self, what: fmt::Arguments<'_>) -> Breach {
+        self.missed.fetch_add(1, Ordering::Relaxed);
+        Breach {
+            path: String::new(),
+            expected: format!("the compiled {what}"),
+            got: "a host that did not load them".to_owned(),
         }
     }
-    shelves.retain(|_, shelf| !shelf.is_empty());
 }
 
 impl Rules for RuleBook {
     /// A revision nobody ensured refuses the document and is counted in [`RuleBook::missed`]: a
     /// document that was not checked must not get in.
     fn check(&self, machine: &MachineName, revision: u64, schema: Schema<'_>, doc: &Doc) -> Result<(), Breach> {
-        match self.find(machine, revision, None) {
+        match self.machines.find(machine, revision, None) {
             Some(compiled) => compiled.check(schema, doc),
-            None => {
-                self.missed.fetch_add(1, Ordering::Relaxed);
-                Err(Breach {
-                    path: String::new(),
-                    expected: format!("the compiled schemas of {machine} revision {revision}"),
-                    got: "a host that did not load them".to_owned(),
-                })
-            }
+            None => Err(self.miss(format_args!("schemas of {machine} revision {revision}"))),
+        }
+    }
+
+    /// A declaration nobody ensured refuses the value, as [`check`](Self::check) does.
+    fn check_row(&self, table: &TableName, revision: u64, value: &Doc) -> Result<(), Breach> {
+        match self.tables.find(table, revision, None) {
+            Some(compiled) => compiled.check(value),
+            None => Err(self.miss(format_args!("schemas of table {table} revision {revision}"))),
         }
     }
 

@@ -12,7 +12,7 @@ use interlock_kernel::machine::{
 };
 use interlock_kernel::timer::Due;
 use interlock_kernel::value::{Comparison, Filter, Mutation, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A whole manifest.
 #[derive(Debug)]
@@ -183,6 +183,8 @@ impl Draft<'_> {
             limits: self.limits.clone(),
             leases: self.leases(),
             targets: self.targets.iter().map(|one| (one.name.value.clone(), one.target.clone())).collect(),
+            tables: BTreeSet::new(),
+            peers: BTreeSet::new(),
         })
     }
 

@@ -44,8 +44,9 @@ mod read;
 mod render;
 mod schema;
 mod shape;
+mod shelf;
 
-pub use book::{CompiledMachine, RuleBook, Uncompiled};
+pub use book::{CompiledMachine, CompiledTable, RuleBook, Uncompiled};
 pub use calendar::time_zones;
 pub use fences::{SharedFence, shared_fences};
 pub use parse::{Manifest, Report, parse, parse_as_of};

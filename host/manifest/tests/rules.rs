@@ -2,8 +2,10 @@
 
 use expect_test::{Expect, expect};
 use interlock_kernel::doc::{Digest, Doc};
-use interlock_kernel::ids::{MachineName, Principal};
+use interlock_kernel::ids::{MachineName, Principal, TableName};
 use interlock_kernel::machine::{Machine, Revision};
+use interlock_kernel::record::TableSpec;
+use interlock_kernel::table::{Access, ClaimSpec, Table};
 use interlock_kernel::time::WallTime;
 use interlock_kernel::view::{Breach, Rules, Schema};
 use interlock_manifest::{CompiledMachine, RuleBook, Uncompiled, parse};
@@ -307,4 +309,82 @@ fn a_number_that_is_given_out_again_is_judged_by_its_new_schemas() {
     assert!(book.check(&name, 2, Schema::Data, &doc("1")).is_err());
     let _share = book.ensure(&kept).expect("it compiles");
     assert!(book.check(&name, 2, Schema::Data, &doc("1")).is_ok());
+}
+
+fn declaration(number: u64, schema: Option<&str>) -> TableSpec {
+    let table = Table {
+        name: "jobs".parse().expect("a name"),
+        owner: "tests".to_owned(),
+        schema: schema.map(doc),
+        indexes: [].into(),
+        claim: ClaimSpec::standard(),
+        ttl: None,
+        access: Access::default(),
+    };
+    TableSpec { number, table, source: String::new(), declared: WallTime(0) }
+}
+
+#[test]
+fn a_book_answers_for_the_tables_it_was_given() {
+    let book = RuleBook::new();
+    let name: TableName = "jobs".parse().expect("a name");
+    let old = book.ensure_table(&declaration(1, Some(r#"{"type":"integer"}"#))).expect("compiled");
+    let _new = book.ensure_table(&declaration(2, Some(r#"{"properties":{"n":{"type":"string"}}}"#))).expect("compiled");
+    let _open = book.ensure_table(&declaration(3, None)).expect("compiled");
+    let again = book.ensure_table(&declaration(1, Some(r#"{"type":"integer"}"#))).expect("compiled");
+    assert!(Arc::ptr_eq(&old, &again), "compiled once");
+    let lines = [(1, "1"), (1, "\"x\""), (2, r#"{"n":7}"#), (3, r#"{"n":7}"#)]
+        .map(|(number, value)| format!("{number} {value}: {}", show(book.check_row(&name, number, &doc(value)))));
+    expect![[r#"
+        1 1: accepted
+        1 "x": "" expected an integer, got "x"
+        2 {"n":7}: "/n" expected text, got 7
+        3 {"n":7}: accepted"#]]
+    .assert_eq(&lines.join("\n"));
+    assert_eq!((book.missed(), book.len()), (0, 3));
+}
+
+#[test]
+fn a_table_nobody_ensured_lets_nothing_in_and_is_counted() {
+    let book = RuleBook::new();
+    let _machine = book.ensure(&revision(1, machine("true"))).expect("compiled");
+    let breach = book.check_row(&"m".parse().expect("a name"), 1, &doc("1")).expect_err("refused");
+    assert_eq!(breach.expected, "the compiled schemas of table m revision 1");
+    assert_eq!(book.missed(), 1);
+}
+
+#[test]
+fn a_book_keeps_tables_that_somebody_holds() {
+    let book = RuleBook::with_capacity(2);
+    let name: TableName = "jobs".parse().expect("a name");
+    let held = book.ensure_table(&declaration(1, Some("true"))).expect("compiled");
+    for number in 2..=6 {
+        book.ensure_table(&declaration(number, None)).expect("compiled");
+    }
+    assert_eq!(book.len(), 2);
+    assert_eq!(book.check_row(&name, 1, &doc("1")), Ok(()), "held");
+    assert_eq!(book.check_row(&name, 6, &doc("1")), Ok(()), "used last");
+    assert_eq!(book.missed(), 0);
+    drop(held);
+    for number in 7..=9 {
+        book.ensure_table(&declaration(number, None)).expect("compiled");
+    }
+    book.check_row(&name, 1, &doc("1")).expect_err("dropped");
+}
+
+#[test]
+fn a_table_number_that_is_given_out_again_is_judged_by_its_new_schema() {
+    let book = RuleBook::new();
+    let name: TableName = "jobs".parse().expect("a name");
+    let _lost = book.ensure_table(&declaration(1, Some(r#"{"type":"string"}"#))).expect("compiled");
+    book.check_row(&name, 1, &doc("1")).expect_err("not text");
+    let _kept = book.ensure_table(&declaration(1, None)).expect("compiled");
+    assert_eq!(book.check_row(&name, 1, &doc("1")), Ok(()));
+}
+
+#[test]
+fn a_table_whose_schema_does_not_compile_is_named() {
+    let broken = declaration(1, Some(r#"{"type":"text"}"#));
+    let Uncompiled { schema, path, .. } = RuleBook::new().ensure_table(&broken).expect_err("refused");
+    assert_eq!((schema.as_str(), path.as_str()), ("table jobs", "/type"));
 }
