@@ -1,6 +1,7 @@
 //! Keys as bytes: one ordered key space.
 //!
 //! ```text
+//! A <event id>                         what a client was answered about rows
 //! D <due u64> <entity>                 the earliest thing that store time will cause
 //! E <machine> <key> 0                  head
 //!                   1 ..= 6            parts
@@ -8,40 +9,53 @@
 //!                   8 <!inc> <!n>      history, newest first: it lands beside the head
 //!                   9 <event id>       dedup; survives delete
 //!                  10 <n u64>          effects that are not settled
+//!                  11 <digest>         what a step was answered about rows
 //! F <session u64> <entity> <n u64>     effects in flight by session
+//! H <entity> <inc u64> <n u64> <table> <row>  rows that an execution has claimed and that are taken back
 //! K                                    the store's secret
 //! L <lease> 0                          lease
 //!           8 <!n>                     what became of it, newest first
 //! M <machine>                          machine
 //! N <session u64>                      sessions
 //! O <machine> <target> <due u64> <entity> <n u64>  the first effect of each lane, by target
+//! Q <table> 0                          table
+//!           1 <n u64>                  its declarations
+//!           2 <row>                    its rows
+//!           3 <index u32> <fields> <seq u64> <n u32> <row>  its indexes; the fields are escaped like a text
+//!           8 <!n>                     what became of its rows, newest first
 //! R <machine> <number u64>             revisions
 //! S <session u64> <entity>             open attempts by session: orphans without a scan
 //! T <due i64> <entity> <timer>         timers
+//! W <due u64> <table> <row>            the earliest thing that store time will cause to a row
 //! X <due u64> <seq u64> <n u32>        expiry: appended, popped from the left
 //! Y <due u64> <lease>                  the earliest thing that store time will cause to a lease
 //! ```
 //! Numbers are big-endian and fixed; texts are escaped (`00` becomes `00 FF`) and end with `00 01`, so
 //! that no text is a prefix of another and order is that of the texts.
 
-use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, Name};
-use interlock_kernel::record::{Key, Part};
+use interlock_kernel::doc::Digest;
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, Name, TableName};
+use interlock_kernel::record::{Key, Part, Place};
 use interlock_kernel::time::{StoreTime, WallTime};
-use interlock_kernel::view::Span;
+use interlock_kernel::view::{IndexSpan, Span};
 use interlock_kernel::{Incarnation, SessionId};
 use std::str::FromStr;
 
+const ANSWERED: u8 = b'A';
 const DUE: u8 = b'D';
 const ENTITY: u8 = b'E';
+const HELD: u8 = b'H';
 const SECRET: u8 = b'K';
 const FLIGHT: u8 = b'F';
 const LEASE: u8 = b'L';
 const MACHINE: u8 = b'M';
 const SESSION: u8 = b'N';
 const OUTBOX: u8 = b'O';
+const TABLE: u8 = b'Q';
 const REVISION: u8 = b'R';
 const OPEN: u8 = b'S';
 const TIMER: u8 = b'T';
+const ROW_DUE: u8 = b'W';
 const EXPIRY: u8 = b'X';
 const LAPSE: u8 = b'Y';
 
@@ -50,6 +64,11 @@ const INBOX: u8 = 7;
 const HISTORY: u8 = 8;
 const DEDUP: u8 = 9;
 const EFFECT: u8 = 10;
+const MEMO: u8 = 11;
+
+const SPEC: u8 = 1;
+const ROW: u8 = 2;
+const INDEX: u8 = 3;
 
 /// The lowest byte that sorts behind every record of an entity.
 const BEHIND: u8 = 0xFF;
@@ -97,6 +116,23 @@ pub(crate) fn encode(key: &Key) -> Vec<u8> {
             out.family(OUTBOX).text(machine.as_str()).text(target.as_str()).number(due.0).entity(entity).number(*number)
         }
         Key::Flight(session, entity, number) => out.family(FLIGHT).number(session.get()).entity(entity).number(*number),
+        Key::Table(table) => out.table(table).byte(HEAD),
+        Key::TableSpec(table, number) => out.table(table).byte(SPEC).number(*number),
+        Key::Row(table, row) => out.table(table).byte(ROW).text(row.as_str()),
+        Key::RowIndex(table, index, fields, place, row) => {
+            out.index(table, *index).bytes(fields).place(*place).text(row.as_str())
+        }
+        Key::RowDue(due, table, row) => out.family(ROW_DUE).number(due.0).text(table.as_str()).text(row.as_str()),
+        Key::RowHeld(entity, incarnation, ordinal, table, row) => {
+            out.family(HELD).entity(entity).number(incarnation.get()).number(*ordinal);
+            out.text(table.as_str()).text(row.as_str())
+        }
+        Key::RowEntry(table, number) => out.table(table).byte(HISTORY).number(!*number),
+        Key::Memo(entity, digest) => {
+            out.of(entity).byte(MEMO).0.extend_from_slice(&digest.0);
+            &mut out
+        }
+        Key::Answered(id) => out.family(ANSWERED).text(id.as_str()),
     };
     out.0
 }
@@ -121,6 +157,7 @@ pub fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
                 }
                 DEDUP => Key::Dedup(entity, rest.name::<EventId>()?),
                 EFFECT => Key::Effect(entity, rest.number()?),
+                MEMO => Key::Memo(entity, Digest(rest.fixed()?)),
                 byte => match Part::ALL.into_iter().find(|part| part_byte(*part) == byte) {
                     Some(part) => Key::Part(entity, part),
                     None => return Err(rest.bad("a record of an entity")),
@@ -146,6 +183,28 @@ pub fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
             Key::Outbox(machine, target, StoreTime(rest.number()?), rest.entity()?, rest.number()?)
         }
         FLIGHT => Key::Flight(SessionId::stored(rest.number()?), rest.entity()?, rest.number()?),
+        TABLE => {
+            let table = rest.name::<TableName>()?;
+            match rest.byte()? {
+                HEAD => Key::Table(table),
+                SPEC => Key::TableSpec(table, rest.number()?),
+                ROW => Key::Row(table, rest.name()?),
+                INDEX => {
+                    let index = u32::from_be_bytes(rest.fixed()?);
+                    let fields = rest.bytes()?;
+                    Key::RowIndex(table, index, fields, rest.place()?, rest.name()?)
+                }
+                HISTORY => Key::RowEntry(table, !rest.number()?),
+                _ => return Err(rest.bad("a record of a table")),
+            }
+        }
+        ROW_DUE => Key::RowDue(StoreTime(rest.number()?), rest.name()?, rest.name()?),
+        HELD => {
+            let entity = rest.entity()?;
+            let incarnation = Incarnation::stored(rest.number()?);
+            Key::RowHeld(entity, incarnation, rest.number()?, rest.name()?, rest.name()?)
+        }
+        ANSWERED => Key::Answered(rest.name::<EventId>()?),
         LAPSE => Key::Lapse(StoreTime(rest.number()?), rest.name::<LeaseName>()?),
         _ => return Err(rest.bad("a known family")),
     };
@@ -178,7 +237,101 @@ pub(crate) fn range(span: &Span) -> (Vec<u8>, Vec<u8>) {
             behind(from.0)
         }
         Span::History(entity, incarnation, newest) => history(entity, incarnation.get(), *newest),
+        Span::Memos(entity) => {
+            let mut from = Writer(Vec::new());
+            from.of(entity).byte(MEMO);
+            behind(from.0)
+        }
+        Span::Rows(table, after) => {
+            let mut prefix = Writer(Vec::new());
+            prefix.table(table).byte(ROW);
+            let (mut from, to) = behind(prefix.0);
+            if let Some(after) = after {
+                from = encode(&Key::Row(table.clone(), after.clone()));
+                from.push(0);
+            }
+            (from, to)
+        }
+        Span::RowIndex(span) => index(span),
+        Span::RowsDue(until) => {
+            let (from, _) = family(ROW_DUE);
+            let mut to = Writer(Vec::new());
+            to.family(ROW_DUE).number(until.0.saturating_add(1));
+            (from, to.0)
+        }
+        Span::RowsHeld(entity, incarnation, ordinal) => {
+            let mut from = Writer(Vec::new());
+            from.family(HELD).entity(entity).number(incarnation.get()).number(*ordinal);
+            behind(from.0)
+        }
+        Span::RowEntries(table) => {
+            let mut from = Writer(Vec::new());
+            from.table(table).byte(HISTORY);
+            behind(from.0)
+        }
+        Span::TableSpecs(table) => {
+            let mut from = Writer(Vec::new());
+            from.table(table).byte(SPEC);
+            behind(from.0)
+        }
     }
+}
+
+/// A run of a table's index. The fields' bytes end where a value ends, so that their escaped beginnings have their
+/// order.
+fn index(span: &IndexSpan) -> (Vec<u8>, Vec<u8>) {
+    let mut prefix = Writer(Vec::new());
+    prefix.index(&span.table, span.index);
+    let (_, end) = behind(prefix.0.clone());
+    let beginning = |fields: &[u8]| {
+        let mut out = Writer(prefix.0.clone());
+        out.escaped(fields);
+        out.0
+    };
+    let mut from = beginning(&span.from);
+    let mut to = span.to.as_ref().map_or(end, |to| beginning(to));
+    if let Some((fields, place, row)) = &span.after {
+        let mut at = encode(&Key::RowIndex(span.table.clone(), span.index, fields.clone(), *place, row.clone()));
+        if span.back {
+            to = to.min(at);
+        } else {
+            at.push(0);
+            from = from.max(at);
+        }
+    }
+    let to = to.max(from.clone());
+    (from, to)
+}
+
+/// All index entries of rows by store time.
+pub(crate) fn rows_due() -> (Vec<u8>, Vec<u8>) {
+    family(ROW_DUE)
+}
+
+/// All rows that executions have claimed and that are taken back.
+pub(crate) fn rows_held() -> (Vec<u8>, Vec<u8>) {
+    family(HELD)
+}
+
+/// All records of tables.
+pub(crate) fn tables() -> (Vec<u8>, Vec<u8>) {
+    family(TABLE)
+}
+
+/// Behind the last record of a table: where the next one begins.
+pub(crate) fn behind_table(table: &TableName) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.table(table).byte(BEHIND);
+    out.0
+}
+
+/// What became of a table's rows, newest first, from an entry downwards.
+pub(crate) fn row_entries(table: &TableName, newest: u64) -> (Vec<u8>, Vec<u8>) {
+    let mut prefix = Writer(Vec::new());
+    prefix.table(table).byte(HISTORY);
+    let (mut from, to) = behind(prefix.0);
+    from.extend_from_slice(&(!newest).to_be_bytes());
+    (from, to)
 }
 
 /// An incarnation's history from an entry downwards, newest first.
@@ -328,13 +481,36 @@ impl Writer {
     }
 
     fn text(&mut self, text: &str) -> &mut Self {
-        for byte in text.bytes() {
-            self.0.push(byte);
-            if byte == 0 {
+        self.bytes(text.as_bytes())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.escaped(bytes);
+        self.0.extend_from_slice(&[0, 1]);
+        self
+    }
+
+    /// Without the end.
+    fn escaped(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0.push(*byte);
+            if *byte == 0 {
                 self.0.push(0xFF);
             }
         }
-        self.0.extend_from_slice(&[0, 1]);
+    }
+
+    fn table(&mut self, table: &TableName) -> &mut Self {
+        self.family(TABLE).text(table.as_str())
+    }
+
+    fn index(&mut self, table: &TableName, index: u32) -> &mut Self {
+        self.table(table).byte(INDEX).0.extend_from_slice(&index.to_be_bytes());
+        self
+    }
+
+    fn place(&mut self, place: Place) -> &mut Self {
+        self.number(place.seq).0.extend_from_slice(&place.n.to_be_bytes());
         self
     }
 
@@ -379,22 +555,30 @@ impl Reader<'_> {
     }
 
     fn name<T: FromStr>(&mut self) -> Result<T, BadKey> {
-        let mut text = Vec::new();
+        let text = String::from_utf8(self.bytes()?).map_err(|_| self.bad("UTF-8"))?;
+        text.parse().map_err(|_| self.bad("a well-formed name"))
+    }
+
+    fn bytes(&mut self) -> Result<Vec<u8>, BadKey> {
+        let mut bytes = Vec::new();
         loop {
             match (self.byte()?, self.rest.first()) {
-                (0, Some(0xFF)) => text.push(0),
+                (0, Some(0xFF)) => bytes.push(0),
                 (0, Some(1)) => break,
                 (0, _) => return Err(self.bad("an escaped zero or the end of a text")),
                 (byte, _) => {
-                    text.push(byte);
+                    bytes.push(byte);
                     continue;
                 }
             }
             self.byte()?;
         }
         self.byte()?;
-        let text = String::from_utf8(text).map_err(|_| self.bad("UTF-8"))?;
-        text.parse().map_err(|_| self.bad("a well-formed name"))
+        Ok(bytes)
+    }
+
+    fn place(&mut self) -> Result<Place, BadKey> {
+        Ok(Place { seq: self.number()?, n: u32::from_be_bytes(self.fixed()?) })
     }
 
     fn entity(&mut self) -> Result<EntityId, BadKey> {

@@ -6,6 +6,7 @@ use crate::dispatch::{Dispatch, Running};
 use crate::error::SubmitError;
 use crate::executor::Executor;
 use crate::outbox::{Courier, Flights};
+use crate::tables;
 use crate::txn::Revisions;
 use crate::wait::Waiters;
 use interlock_kernel::SessionId;
@@ -201,6 +202,9 @@ impl Core {
                 Wake::Send(at) => self.alarms.send(at),
                 Wake::Lapse(at) => self.alarms.due(at),
                 Wake::Granted(lease) => self.lines.wake(&lease),
+                Wake::Row(at) => self.alarms.due(at),
+                Wake::Tend(table) => tables::tend(self, table),
+                Wake::TakeBack(execution) => tables::take_back(self, execution),
             }
         }
     }

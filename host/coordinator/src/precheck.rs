@@ -64,6 +64,13 @@ impl Core {
             | Verb::Retry(..)
             | Verb::Drop { .. }
             | Verb::Unlock { .. }
+            | Verb::Declare(_)
+            | Verb::DropTable(_)
+            | Verb::Rows(_)
+            | Verb::StepRows(..)
+            | Verb::RowDue(..)
+            | Verb::TakeBack(_)
+            | Verb::Tend(_)
             | Verb::AuditLease { .. }
             | Verb::Audit { .. } => {}
         }

@@ -97,13 +97,15 @@ pub(crate) async fn due(core: Arc<Core>) {
         core.alarms().arm_due();
         let now = core.store().now().store_ms;
         let judge = move |key: &Key| match key {
-            Key::Due(due, _) | Key::Lapse(due, _) if due.0 <= now => Ok(()),
-            Key::Due(due, _) | Key::Lapse(due, _) => Err(Some(due.0)),
+            Key::Due(due, _) | Key::Lapse(due, _) | Key::RowDue(due, ..) if due.0 <= now => Ok(()),
+            Key::Due(due, _) | Key::Lapse(due, _) | Key::RowDue(due, ..) => Err(Some(due.0)),
             _ => Err(None),
         };
         let entities = agenda(&core, codec::due(), stuck.left.len(), judge).await;
         let leases = agenda(&core, codec::lapses(), stuck.left.len(), judge).await;
-        let Some(agenda) = or_pause(&core, entities.and_then(|entities| Ok(entities.and(leases?)))).await else {
+        let rows = agenda(&core, codec::rows_due(), stuck.left.len(), judge).await;
+        let all = entities.and_then(|entities| Ok(entities.and(leases?).and(rows?)));
+        let Some(agenda) = or_pause(&core, all).await else {
             continue;
         };
         let due = stuck.sift(agenda.due, now);
@@ -234,6 +236,7 @@ async fn decide_all(core: &Arc<Core>, due: Vec<Key>) {
     let commands = due.into_iter().filter_map(|key| match key {
         Key::Due(_, entity) => Some(Verb::Due(entity)),
         Key::Lapse(_, lease) => Some(Verb::Lapse(lease)),
+        Key::RowDue(_, table, row) => Some(Verb::RowDue(table, row)),
         Key::Timer(due, entity, timer) => Some(Verb::Fire { entity, timer, due }),
         _ => None,
     });

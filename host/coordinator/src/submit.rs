@@ -11,9 +11,9 @@ use crate::error::SubmitError;
 use crate::txn::{self, Seen, TxnView};
 use interlock_kernel::command::{Command, Outcome, Verb};
 use interlock_kernel::decide;
-use interlock_kernel::ids::{EntityId, LeaseName};
+use interlock_kernel::ids::{EntityId, LeaseName, RowKey, TableName};
 use interlock_kernel::limits::{INBOX_MAX, LEASES_MAX};
-use interlock_kernel::record::{Entry, Key, LeaseEntry, LeaseWhat, Record, What};
+use interlock_kernel::record::{Entry, Key, LeaseEntry, LeaseWhat, Record, RowEntry, RowWhat, What};
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::view::{Decision, Wake};
 use interlock_store::{Fate, Halt, Job, Lane, StoreError, Txn};
@@ -57,6 +57,9 @@ fn lane(verb: &Verb) -> Lane {
         | Verb::Settle { .. }
         | Verb::Resend(..)
         | Verb::Retry(..)
+        | Verb::StepRows(..)
+        | Verb::RowDue(..)
+        | Verb::TakeBack(_)
         | Verb::Drop { .. } => Lane::Completion,
         Verb::Deploy(_)
         | Verb::Rollback { .. }
@@ -67,6 +70,10 @@ fn lane(verb: &Verb) -> Lane {
         | Verb::Continue(_)
         | Verb::Acquire(_)
         | Verb::Sweep
+        | Verb::Declare(_)
+        | Verb::DropTable(_)
+        | Verb::Rows(_)
+        | Verb::Tend(_)
         | Verb::AuditLease { .. }
         | Verb::Audit { .. } => Lane::Admission,
     }
@@ -95,6 +102,11 @@ fn is_new_work(verb: &Verb) -> bool {
         | Verb::Resend(..)
         | Verb::Retry(..)
         | Verb::Drop { .. }
+        | Verb::Declare(_)
+        | Verb::DropTable(_)
+        | Verb::Rows(_)
+        | Verb::Tend(_)
+        | Verb::RowDue(..)
         | Verb::AuditLease { .. }
         | Verb::Audit { .. } => true,
         Verb::OpenSession { .. }
@@ -109,6 +121,8 @@ fn is_new_work(verb: &Verb) -> bool {
         | Verb::Lose(..)
         | Verb::Turn(..)
         | Verb::Settle { .. }
+        | Verb::StepRows(..)
+        | Verb::TakeBack(_)
         | Verb::Continue(_) => false,
     }
 }
@@ -136,6 +150,8 @@ struct Decided {
     failures: Vec<(EntityId, Entry)>,
     /// What became of leases, to be told with it.
     leases: Vec<(LeaseName, LeaseEntry)>,
+    /// What became of rows, likewise.
+    rows: Vec<(TableName, RowEntry)>,
 }
 
 impl Core {
@@ -186,6 +202,7 @@ impl Submission {
             mismatches: 0,
             failures: Vec::new(),
             leases: Vec::new(),
+            rows: Vec::new(),
         };
         let mut then = VecDeque::from([self.command.clone()]);
         for nth in 0..CHAIN_MAX {
@@ -236,6 +253,11 @@ fn write(txn: &mut dyn Txn, key: &Key, record: Option<&Record>, decided: &mut De
     if let (Key::LeaseEntry(lease, _), Record::LeaseEntry(entry)) = (key, record) {
         decided.leases.push((lease.clone(), (**entry).clone()));
         txn.note(at.into())?;
+        return Ok(());
+    }
+    if let (Key::RowEntry(table, _), Record::RowEntry(entry)) = (key, record) {
+        decided.rows.push((table.clone(), (**entry).clone()));
+        txn.note(at.into())?;
     }
     Ok(())
 }
@@ -264,6 +286,9 @@ impl Job for Submission {
                 }
                 for (lease, entry) in &decided.leases {
                     tell_lease(counters, lease, entry);
+                }
+                for (table, entry) in &decided.rows {
+                    tell_rows(counters, table, entry);
                 }
                 core.revisions().learn(decided.seen);
                 if decided.outcome.is_ok() {
@@ -326,6 +351,20 @@ fn tell_lease(counters: &Counters, lease: &LeaseName, entry: &LeaseEntry) {
         }
         LeaseWhat::Acquired | LeaseWhat::Contended | LeaseWhat::Extended | LeaseWhat::Released => {
             tracing::info!(%lease, %what, owner, token, note, "lease");
+        }
+    }
+}
+
+/// Counts and logs what became of rows.
+fn tell_rows(counters: &Counters, table: &TableName, entry: &RowEntry) {
+    let RowEntry { what, count, claimant, note, .. } = entry;
+    let key = entry.keys.first().map(RowKey::as_str);
+    let claimant = claimant.as_deref();
+    counters.rows(*what, *count);
+    match what {
+        RowWhat::Reaped | RowWhat::Dead => tracing::warn!(%table, %what, key, count, claimant, note, "rows"),
+        RowWhat::Claimed | RowWhat::Settled | RowWhat::Released | RowWhat::Expired => {
+            tracing::info!(%table, %what, key, count, claimant, note, "rows");
         }
     }
 }

@@ -237,7 +237,9 @@ pub fn entity_of(key: Key) -> Option<EntityId> {
         | Key::Open(_, id)
         | Key::Effect(id, _)
         | Key::Outbox(_, _, _, id, _)
-        | Key::Flight(_, id, _) => Some(id),
+        | Key::Flight(_, id, _)
+        | Key::RowHeld(id, ..)
+        | Key::Memo(id, _) => Some(id),
         Key::Machine(_)
         | Key::Revision(..)
         | Key::Session(_)
@@ -245,7 +247,14 @@ pub fn entity_of(key: Key) -> Option<EntityId> {
         | Key::Secret
         | Key::Lease(_)
         | Key::LeaseEntry(..)
-        | Key::Lapse(..) => None,
+        | Key::Lapse(..)
+        | Key::Table(_)
+        | Key::TableSpec(..)
+        | Key::Row(..)
+        | Key::RowIndex(..)
+        | Key::RowDue(..)
+        | Key::RowEntry(..)
+        | Key::Answered(_) => None,
     }
 }
 
