@@ -4,7 +4,7 @@
 use crate::log::{Span, Spot};
 use crate::node::Node;
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::{MachineName, Name};
+use interlock_kernel::ids::{MachineName, Name, TableName};
 use interlock_kernel::limits::{IDLE_MS_DEFAULT, TOTAL_MS_DEFAULT};
 use interlock_kernel::machine::{
     ApplyPolicy, Contract, EventSpec, FailurePath, LeaseSpec, Leases, Machine, MachineLimits, Move, OnBusy, Retry,
@@ -12,7 +12,7 @@ use interlock_kernel::machine::{
 };
 use interlock_kernel::timer::Due;
 use interlock_kernel::value::{Comparison, Filter, Mutation, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A whole manifest.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) states: Vec<StateDraft>,
     pub(crate) targets: Vec<TargetDraft>,
     pub(crate) leases: Vec<LeaseDraft>,
+    pub(crate) tables: Vec<Spot<TableName>>,
+    pub(crate) peers: Vec<Spot<MachineName>>,
     pub(crate) limits: MachineLimits,
     /// Names of states, events and targets that stand in the manifest but could not be read: no use of them is
     /// reported a second time.
@@ -183,8 +185,8 @@ impl Draft<'_> {
             limits: self.limits.clone(),
             leases: self.leases(),
             targets: self.targets.iter().map(|one| (one.name.value.clone(), one.target.clone())).collect(),
-            tables: BTreeSet::new(),
-            peers: BTreeSet::new(),
+            tables: self.tables.iter().map(|table| table.value.clone()).collect(),
+            peers: self.peers.iter().map(|peer| peer.value.clone()).collect(),
         })
     }
 

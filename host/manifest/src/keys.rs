@@ -23,7 +23,7 @@ macro_rules! keys {
 keys! {
     MANIFEST "" "a manifest" [
         "machine" "owner" "component" "initial" "revisions" "apply" "labels" "desired" "data" "outputs" "events"
-        "states" "calendars" "leases" "targets" "limits"
+        "states" "calendars" "leases" "targets" "tables" "peers" "limits"
     ]
     /// `[desired]` and `[data]`.
     DOCUMENT "document" "a document" ["schema" "default"]
@@ -121,6 +121,9 @@ mod tests {
             ("idle       =", "needs = [\"a*\"]\nidle ="),
             ("idle       =", "needs = [{ from = \"now\" }]\nidle ="),
             ("[states.ready.on.desired-changed]\n", "[states.ready.on.desired-changed]\nrequires = [\"a\"]\n"),
+            ("owner     =", "tables = \"jobs\"\nowner ="),
+            ("owner     =", "tables = [\"jobs\", \"jobs\"]\nowner ="),
+            ("owner     =", "peers = [\"a_b\"]\nowner ="),
         ] {
             assert_eq!(resource.matches(find).count(), 1, "{find}");
             check(&resource.replace(find, replace)).expect_err(replace);

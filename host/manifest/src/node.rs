@@ -442,7 +442,8 @@ pub(crate) fn name<T: FromStr<Err = BadName>>(text: &Spot<&str>, log: &mut Log<'
     match text.value.parse() {
         Ok(value) => Some(Spot { value, at: text.at.clone() }),
         Err(BadName { kind, expected, got }) => {
-            let remedy = "use small letters, digits and hyphens, beginning with a letter";
+            let letters = if kind == "table name" { "digits, hyphens and underscores" } else { "digits and hyphens" };
+            let remedy = format!("use small letters, {letters}, beginning with a letter");
             log.add(Code::BadName, &text.at, format!("{got:?} is not a {kind}"), remedy).expected(expected).got(got);
             None
         }

@@ -239,6 +239,15 @@ const CASES: &[(&str, &str, &str)] = &[
         "[states.ready.on.desired-changed]\nto    = \"planning\"",
         "[[states.ready.on.desired-changed]]\nto = \"ab\"\nguard = { field = \"data.size\", op = \"eq\", value = 1 }\n[[states.ready.on.desired-changed]]\nto = \"ba\"\n[states.ab]\nstep = \"plan\"\ndeadline = \"1h\"\nneeds = [\"a\"]\nto = [\"b\"]\n[states.b]\nstep = \"plan\"\ndeadline = \"1h\"\nneeds = [\"b\"]\nto = [\"ready\"]\n[states.ba]\nstep = \"plan\"\ndeadline = \"1h\"\nneeds = [\"b\"]\nto = [\"a\"]\n[states.a]\nstep = \"plan\"\ndeadline = \"1h\"\nneeds = [\"a\"]\nto = [\"ab\", \"ready\"]\n[leases]\na = {}\nb = {}",
     ),
+    ("wrong-type", "owner     =", "tables = \"pending_ops\"\nowner ="),
+    ("wrong-type", "owner     =", "tables = [7]\nowner ="),
+    ("bad-value", "owner     =", "tables = []\nowner ="),
+    ("bad-value", "owner     =", "tables = [\"pending_ops\", \"pending_ops\"]\nowner ="),
+    ("bad-value", "owner     =", "peers = [\"cluster\", \"cluster\"]\nowner ="),
+    ("bad-name", "owner     =", "tables = [\"Pending\"]\nowner ="),
+    ("bad-name", "owner     =", "peers = [\"pending_ops\"]\nowner ="),
+    ("unknown-key", "owner     =", "table = [\"pending_ops\"]\nowner ="),
+    ("unused-key", "owner     =", "peers = [\"resource\"]\nowner ="),
     ("idle-over-total", "idle       = \"30s\"", "idle = \"6m\""),
     ("deadline-under-total", "deadline   = \"15m\"", "deadline = \"4m\""),
 ];
@@ -505,4 +514,32 @@ fn what_the_host_would_not_store_is_too_large() {
     let nested = format!("{}1{}", format!("{{ {} = ", ["a"; 40].join(".")).repeat(4), "}".repeat(4));
     too_large("nodes = [] }", &format!("nodes = [], deep = {nested} }}"));
     too_large("# A pool", &format!("# {}", "x".repeat(3 << 20)));
+}
+
+#[test]
+fn tables_and_peers_are_for_steps() {
+    let machine = |body: &str| {
+        let text = format!("machine = \"door\"\nowner = \"o\"\ninitial = \"shut\"\n{body}");
+        let report = parse("machine.toml", &text);
+        let told = report.problems.iter().filter(|problem| problem.code == "unused-key");
+        (report.manifest.map(|one| one.machine), told.map(|problem| problem.message.clone()).collect::<Vec<_>>())
+    };
+    let named = "tables = [\"pending_ops\", \"done\"]\npeers = [\"cluster\"]\n";
+    let stepless = "[states.shut]\nkind = \"rest\"\nafter = { wait = \"1s\", to = \"shut\" }\n";
+    let (_, told) = machine(&format!("{named}{stepless}"));
+    assert_eq!(
+        told,
+        ["pending_ops", "done"]
+            .map(|name| format!("nothing uses the table `{name}`: no state has a step"))
+            .into_iter()
+            .chain(["nothing uses the peer `cluster`: no state has a step".to_owned()])
+            .collect::<Vec<_>>()
+    );
+    let with_step = "[states.open]\nstep = \"push\"\nto = [\"shut\"]\ndeadline = \"1m\"\n\
+        [states.shut]\nkind = \"rest\"\nafter = { wait = \"1s\", to = \"open\" }\n";
+    let (machine, told) = machine(&format!("component = \"x.wasm\"\n{named}{with_step}"));
+    assert_eq!(told, Vec::<String>::new());
+    let machine = machine.expect("a machine");
+    assert_eq!(machine.tables.iter().map(|name| name.as_str()).collect::<Vec<_>>(), ["done", "pending_ops"]);
+    assert_eq!(machine.peers.iter().map(|name| name.as_str()).collect::<Vec<_>>(), ["cluster"]);
 }

@@ -5,6 +5,7 @@ mod event;
 pub(crate) mod field;
 mod graph;
 mod lease;
+mod row;
 mod schema;
 mod state;
 mod target;
@@ -24,6 +25,7 @@ pub(crate) fn draft(draft: &Draft<'_>, today: Option<WallTime>, log: &mut Log<'_
     timer::check(draft, today, log);
     target::check(draft, log);
     lease::check(draft, log);
+    row::check(draft, log);
 }
 
 impl StateDraft {

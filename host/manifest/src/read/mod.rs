@@ -13,13 +13,15 @@ use crate::log::{Log, Spot, excerpt};
 use crate::node::{DURATION_MS_MAX, Node, Table, name};
 use crate::problem::Code;
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::Name;
+use interlock_kernel::ids::{BadName, Name};
 use interlock_kernel::limits::{
     DEDUP_MS_DEFAULT, DEDUP_MS_MAX, DEDUP_MS_MIN, DOCUMENT_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX, TEXT_BYTES_MAX,
 };
 use interlock_kernel::machine::{ApplyPolicy, HOST_EVENTS, KILLED, MachineLimits, OnBusy, Revisions};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use toml::de::DeTable;
 
 /// Linear memory of a step: less than one page does nothing, more than 4 GiB no 32-bit memory has.
@@ -76,6 +78,8 @@ pub(crate) fn manifest<'a>(entries: &'a DeTable<'a>, log: &mut Log<'_>) -> Draft
         states,
         targets: table.get("targets").map(|node| target::read(&node, &mut unread, log)).unwrap_or_default(),
         leases: table.get("leases").map(|node| lease::granted(&node, log)).unwrap_or_default(),
+        tables: table.get("tables").map(|node| names(&node, "a table", log)).unwrap_or_default(),
+        peers: table.get("peers").map(|node| names(&node, "a machine", log)).unwrap_or_default(),
         limits: table.get("limits").and_then(|node| limits(&node, log)).unwrap_or_default(),
         unread,
     }
@@ -83,6 +87,32 @@ pub(crate) fn manifest<'a>(entries: &'a DeTable<'a>, log: &mut Log<'_>) -> Draft
 
 fn choice<T: Copy>(table: &Table<'_>, key: &str, choices: &[(&'static str, T)], log: &mut Log<'_>) -> Option<T> {
     table.get(key)?.choice(choices, log).map(|found| found.value)
+}
+
+/// A list of names, each once.
+fn names<T>(node: &Node<'_>, what: &str, log: &mut Log<'_>) -> Vec<Spot<T>>
+where
+    T: FromStr<Err = BadName> + PartialEq + Display,
+{
+    let Some(items) = node.as_items() else {
+        node.wrong("an array", "write names in quotes, in square brackets", log);
+        return Vec::new();
+    };
+    if items.is_empty() {
+        let message = format!("`{}` is empty", node.path);
+        log.add(Code::BadValue, &node.at(), message, format!("name {what}, or leave it out"));
+    }
+    let mut found: Vec<Spot<T>> = Vec::new();
+    for item in &items {
+        let Some(one) = item.name::<T>(log) else { continue };
+        if found.iter().any(|other| other.value == one.value) {
+            let message = format!("`{}` names `{}` twice", node.path, one.value);
+            log.add(Code::BadValue, &one.at, message, "name it once");
+            continue;
+        }
+        found.push(one);
+    }
+    found
 }
 
 fn owner_text(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {
