@@ -15,6 +15,7 @@ pub(crate) struct Alarms {
     pub(crate) due_changed: Notify,
     pub(crate) timer_changed: Notify,
     pub(crate) send_changed: Notify,
+    pub(crate) tables_changed: Notify,
 }
 
 impl Default for Alarms {
@@ -26,6 +27,7 @@ impl Default for Alarms {
             timer_changed: Notify::new(),
             send: AtomicU64::new(u64::MAX),
             send_changed: Notify::new(),
+            tables_changed: Notify::new(),
         }
     }
 }
@@ -88,5 +90,6 @@ impl Alarms {
         self.due_changed.notify_one();
         self.timer_changed.notify_one();
         self.send_changed.notify_one();
+        self.tables_changed.notify_one();
     }
 }

@@ -21,7 +21,7 @@ pub use stopped::{Stopped, cut, retryable, said};
 pub use words::{Edit, Event, Given, Kind, Published, Status, Wish, event};
 
 use crate::error::SubmitError;
-use crate::executor::{Attempt, Ended, Snapshot, no_transition};
+use crate::executor::{Attempt, Ended, Snapshot, Written, no_transition};
 use crate::gate::Gate;
 use interlock_kernel::Version;
 use interlock_kernel::command::{Change, Stage, StagedDue, StagedTimer};
@@ -30,6 +30,7 @@ use interlock_kernel::ids::Name;
 use interlock_kernel::limits::STAGED_TIMERS_MAX;
 use interlock_kernel::record::Failure;
 use interlock_kernel::rejection::{Code, Rejection};
+use interlock_kernel::rows::RowAnswer;
 use interlock_kernel::view::{Documents, Start};
 use rights::{No, Rights};
 use std::fmt;
@@ -84,6 +85,8 @@ pub struct Handle {
     rights: Rights,
     reloads: u32,
     stage: Stage,
+    /// What the newest commit answered to the operations on rows that it carried.
+    answers: Vec<RowAnswer>,
 }
 
 /// What a step reads. Each passes while the attempt may go on and ends it otherwise: it cannot answer a
@@ -99,6 +102,7 @@ impl Handle {
             rights: Rights::default(),
             reloads: 0,
             stage: Stage::default(),
+            answers: Vec::new(),
             attempt,
         }
     }
@@ -278,8 +282,9 @@ impl Handle {
     /// # Errors
     /// [`Refusal`].
     pub async fn save(&mut self, Checkpoint(change): Checkpoint) -> Result<Version, Refusal> {
-        let version = self.attempt.save(change).await.map_err(|error| self.refuse_submit(error))?;
+        let Written { version, rows } = self.attempt.save(change).await.map_err(|error| self.refuse_submit(error))?;
         self.view.version = version;
+        self.answers = rows;
         // It is on record: whatever goes wrong from here on is no refusal of it.
         match self.attempt.look_again().await {
             Ok(now) => self.view = now.into(),
@@ -295,9 +300,16 @@ impl Handle {
     /// [`Refusal`].
     pub async fn transition(&mut self, Move(to, change): Move) -> Result<Version, Refusal> {
         let moved = self.attempt.transition(to, change).await;
-        let version = moved.map_err(|error| self.refuse_submit(error))?;
+        let Written { version, rows } = moved.map_err(|error| self.refuse_submit(error))?;
+        self.answers = rows;
         self.rights.spend();
         Ok(version)
+    }
+
+    /// What the newest accepted save or transition answered to the operations on rows that it carried, in order.
+    #[must_use]
+    pub fn row_answers(&self) -> &[RowAnswer] {
+        &self.answers
     }
 
     /// Reads the entity again; at most [`RELOADS_MAX`] times.

@@ -9,14 +9,16 @@ use crate::executor::Executor;
 use crate::leases::{self, LeaseView};
 use crate::outbox::{self, Courier, EffectView, NoCourier};
 use crate::supervise::{Task, TaskHealth, supervise};
+use crate::tables::TableView;
 use crate::views::{self, Behind, EntityView, History, Listing, MachineView, Page};
 use crate::wait::{self, Settled};
 use crate::watch::{Filter, Watch};
-use crate::{deadline, read, reconcile, recover, scheduler};
+use crate::{deadline, read, reconcile, recover, scheduler, tables};
 use interlock_kernel::command::{Acquire, Command, Outcome, Verb};
-use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, Principal};
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, Principal, RowKey, TableName};
 use interlock_kernel::machine::Revision;
-use interlock_kernel::record::{Answer, Dedup, Key, Record};
+use interlock_kernel::record::{Answer, Dedup, Key, Record, Row};
+use interlock_kernel::rows::{QueryAnswer, QueryAsk};
 use interlock_kernel::view::View;
 use interlock_store::{Condition, Position, Seq, Stamp, Store, StoreError};
 use std::fmt;
@@ -127,6 +129,7 @@ impl Coordinator {
             supervise(&core, "deadlines", deadline::watch),
             supervise(&core, "fill", recover::fill),
             supervise(&core, "outbox", outbox::run),
+            supervise(&core, "tables", tables::run),
         ];
         if options.reconcile {
             tasks.push(supervise(&core, "reconcile", reconcile::run));
@@ -271,6 +274,39 @@ impl Coordinator {
         limit: usize,
     ) -> Result<(Vec<LeaseView>, Option<LeaseName>), StoreError> {
         leases::leases(&self.core, beginning.to_owned(), after, limit).await
+    }
+
+    /// Tables in the order of their names, from behind one.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn tables(&self, after: Option<TableName>, limit: usize) -> Result<Vec<TableView>, StoreError> {
+        tables::list(&self.core, after, limit).await
+    }
+
+    /// A table with what became of its rows.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn table(&self, name: &TableName) -> Result<Option<TableView>, StoreError> {
+        tables::show(&self.core, name.clone()).await
+    }
+
+    /// A row as it is stored.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn row(&self, table: &TableName, key: &RowKey) -> Result<Option<Row>, StoreError> {
+        tables::row(&self.core, table.clone(), key.clone()).await
+    }
+
+    /// Rows by filter, for a client.
+    ///
+    /// # Errors
+    /// [`SubmitError::Rejected`] with `denied`, `not_found`, `invalid`, `limit` or `unavailable`; what kept the store
+    /// from reading.
+    pub async fn query(&self, ask: QueryAsk) -> Result<QueryAnswer, SubmitError> {
+        tables::query(&self.core, tables::By::Client, ask).await
     }
 
     /// An entity's effects that are not settled, in order.

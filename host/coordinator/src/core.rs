@@ -11,15 +11,16 @@ use crate::txn::Revisions;
 use crate::wait::Waiters;
 use interlock_kernel::SessionId;
 use interlock_kernel::command::{Command, Verb};
-use interlock_kernel::ids::{EntityId, LeaseName, Principal};
+use interlock_kernel::ids::{EntityId, LeaseName, Principal, TableName};
 use interlock_kernel::record::Failure;
 use interlock_kernel::time::Session;
 use interlock_kernel::view::Wake;
 use interlock_manifest::RuleBook;
 use interlock_store::{Store, StoreError};
+use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -42,6 +43,8 @@ pub(crate) struct Core {
     waiters: Waiters<EntityId>,
     lines: Waiters<LeaseName>,
     flights: Flights,
+    /// Tables that a task tends.
+    tended: Mutex<HashMap<TableName, bool>>,
     counters: Counters,
     refusing: AtomicBool,
     pausing: AtomicUsize,
@@ -69,6 +72,7 @@ impl Core {
             waiters: Waiters::default(),
             lines: Waiters::default(),
             flights: Flights::new(courier),
+            tended: Mutex::default(),
             counters: Counters::default(),
             refusing: AtomicBool::new(false),
             pausing: AtomicUsize::new(0),
@@ -111,6 +115,11 @@ impl Core {
     /// Effects on their way.
     pub(crate) fn flights(&self) -> &Flights {
         &self.flights
+    }
+
+    /// Tables that a task tends, and whether it was asked to once more.
+    pub(crate) fn tended(&self) -> MutexGuard<'_, HashMap<TableName, bool>> {
+        self.tended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Clients that stand in line for a lease.

@@ -1,6 +1,6 @@
 //! What happened since the boot, in numbers.
 
-use interlock_kernel::record::LeaseWhat;
+use interlock_kernel::record::{LeaseWhat, RowWhat};
 use interlock_kernel::rejection::Code;
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,6 +46,7 @@ pub(crate) struct Counters {
     pub(crate) panics: Counter,
     pub(crate) sent: Counter,
     pub(crate) leases: [Counter; LeaseWhat::ALL.len()],
+    pub(crate) rows: [Counter; RowWhat::ALL.len()],
 }
 
 impl Default for Counters {
@@ -75,6 +76,7 @@ impl Default for Counters {
             panics: Counter::default(),
             sent: Counter::default(),
             leases: array::from_fn(|_| Counter::default()),
+            rows: array::from_fn(|_| Counter::default()),
         }
     }
 }
@@ -90,6 +92,14 @@ impl Counters {
 }
 
 impl Counters {
+    pub(crate) fn rows(&self, what: RowWhat, count: u64) {
+        if let Some(at) = RowWhat::ALL.iter().position(|known| *known == what)
+            && let Some(counter) = self.rows.get(at)
+        {
+            counter.add(count);
+        }
+    }
+
     pub(crate) fn lease(&self, what: LeaseWhat) {
         if let Some(at) = LeaseWhat::ALL.iter().position(|known| *known == what)
             && let Some(counter) = self.leases.get(at)
@@ -150,6 +160,8 @@ pub struct Stats {
     pub sent: u64,
     /// What became of leases, each kind once.
     pub leases: Vec<(LeaseWhat, u64)>,
+    /// What became of rows, each kind once.
+    pub rows: Vec<(RowWhat, u64)>,
     /// Attempts waiting for a slot now.
     pub waiting: usize,
     /// Attempts running now.
@@ -190,6 +202,7 @@ impl Stats {
             resyncs: counters.resyncs.get(),
             panics: counters.panics.get(),
             sent: counters.sent.get(),
+            rows: RowWhat::ALL.into_iter().zip(counters.rows.iter().map(Counter::get)).collect(),
             leases: LeaseWhat::ALL.into_iter().zip(counters.leases.iter().map(Counter::get)).collect(),
             waiting,
             running,

@@ -9,11 +9,12 @@ use crate::dispatch::Running;
 use crate::error::SubmitError;
 use crate::gate::Gate;
 use crate::probe::{Call, Probe, Reply};
-use crate::read;
+use crate::{read, tables, views};
 use interlock_kernel::command::{Change, Command, LeaseAsk, Outcome, Verb};
 use interlock_kernel::ids::{Name, Principal};
 use interlock_kernel::record::{Failure, Key, Record};
 use interlock_kernel::rejection::{Code, Rejection};
+use interlock_kernel::rows::{QueryAnswer, QueryAsk, RowAnswer, StepRows};
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::view::{Documents, LeaseClaim, Start, View};
 use interlock_kernel::{FencingToken, Version};
@@ -132,12 +133,12 @@ impl Attempt {
     ///
     /// # Errors
     /// [`SubmitError::Rejected`] with `fenced`, `conflict`, `invalid` or `limit`; what the store cannot do.
-    pub async fn save(&self, change: Change) -> Result<Version, SubmitError> {
+    pub async fn save(&self, change: Change) -> Result<Written, SubmitError> {
         self.before(|| Call::Save(&change)).await;
         let seen = self.is_watched().then(|| change.clone());
         let saved = self.write(Verb::Save(self.run.claim(), Box::new(change))).await;
-        if let Ok(version) = &saved {
-            self.run.saved(*version, self.core.store().now().store_ms);
+        if let Ok(done) = &saved {
+            self.run.saved(done.version, self.core.store().now().store_ms);
         }
         self.after(seen.as_ref().map(Call::Save), written(&saved));
         saved
@@ -148,7 +149,7 @@ impl Attempt {
     /// # Errors
     /// [`SubmitError::Rejected`] with `fenced`, `spent`, `conflict`, `not_allowed`, `guard`, `invalid` or
     /// `limit`; what the store cannot do.
-    pub async fn transition(&self, to: Name, change: Change) -> Result<Version, SubmitError> {
+    pub async fn transition(&self, to: Name, change: Change) -> Result<Written, SubmitError> {
         self.before(|| Call::Transition(&to, &change)).await;
         let seen = self.is_watched().then(|| (to.clone(), change.clone()));
         let moved = if self.run.is_written() {
@@ -264,6 +265,69 @@ impl Attempt {
         }
     }
 
+    /// Asks something of rows, at once; the answers, and whether they are remembered ones. What is done is progress.
+    ///
+    /// # Errors
+    /// [`SubmitError::Rejected`] with `fenced`, `spent`, `denied`, `not_found`, `invalid`, `require`, `id_reused`,
+    /// `limit` or `unavailable`; what the store cannot do.
+    pub async fn rows(&self, ask: StepRows) -> Result<(Vec<RowAnswer>, bool), SubmitError> {
+        self.before(|| Call::Rows(&ask)).await;
+        let done = self.ask_rows(ask.clone()).await;
+        let reply = match &done {
+            Ok((answers, replayed)) => Reply::Rows(answers, *replayed),
+            Err(refused) => Reply::Refused(refused),
+        };
+        self.after(Some(Call::Rows(&ask)), reply);
+        done
+    }
+
+    async fn ask_rows(&self, ask: StepRows) -> Result<(Vec<RowAnswer>, bool), SubmitError> {
+        if self.run.is_written() {
+            let subject = &self.start().claim.execution.entity;
+            return Err(Rejection::new(Code::Spent, subject, "one transition per attempt", "another call").into());
+        }
+        let by = Principal::execution(&self.start().claim.execution);
+        let done = {
+            let _asking = self.run.asks(self.core.store());
+            let verb = Verb::StepRows(self.run.claim(), Box::new(ask));
+            self.core.submit_as(Command { by, verb }, Some(self.run.clone())).await?
+        };
+        self.run.progressed(self.core.store().now().store_ms);
+        match done {
+            Outcome::Rows { answers, replayed } => Ok((answers, replayed)),
+            other => {
+                let expected = "a request on rows to answer what became of them".to_owned();
+                Err(StoreError::Corrupt { expected, got: format!("{other:?}") }.into())
+            }
+        }
+    }
+
+    /// Reads rows by filter, as they are durable now.
+    ///
+    /// # Errors
+    /// [`SubmitError::Rejected`] with `denied`, `not_found`, `invalid`, `limit` or `unavailable`; what kept the store
+    /// from reading.
+    pub async fn query(&self, ask: QueryAsk) -> Result<QueryAnswer, SubmitError> {
+        self.before(|| Call::Query(&ask)).await;
+        let start = self.start();
+        let entity = &start.claim.execution.entity;
+        let machine = views::revision(&self.core, entity.machine.clone(), start.revision).await?;
+        let found = match machine {
+            Some(revision) => {
+                let (execution, documents) = (start.claim.execution.clone(), start.documents.clone());
+                let by = tables::By::Step(revision.machine.clone(), execution, documents);
+                tables::query(&self.core, by, ask.clone()).await
+            }
+            None => {
+                Err(StoreError::Corrupt { expected: "the revision of an attempt".to_owned(), got: "none".to_owned() }
+                    .into())
+            }
+        };
+        let reply = found.as_ref().map_or_else(Reply::Refused, Reply::Found);
+        self.after(Some(Call::Query(&ask)), reply);
+        found
+    }
+
     /// Whether a lease is still held under a grant: the answer of one moment. Send its token along.
     ///
     /// # Errors
@@ -324,11 +388,11 @@ impl Attempt {
         }
     }
 
-    async fn write(&self, verb: Verb) -> Result<Version, SubmitError> {
+    async fn write(&self, verb: Verb) -> Result<Written, SubmitError> {
         let by = Principal::execution(&self.start().claim.execution);
         let _asking = self.run.asks(self.core.store());
         match self.core.submit_as(Command { by, verb }, Some(self.run.clone())).await? {
-            Outcome::Written { version } => Ok(version),
+            Outcome::Written { version, rows } => Ok(Written { version, rows }),
             other => Err(StoreError::Corrupt {
                 expected: "a step's write to answer its version".to_owned(),
                 got: format!("{other:?}"),
@@ -336,6 +400,15 @@ impl Attempt {
             .into()),
         }
     }
+}
+
+/// An accepted save or transition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// The version it made.
+    pub version: Version,
+    /// The answers to the operations on rows that it carried, in order.
+    pub rows: Vec<RowAnswer>,
 }
 
 /// The failure of a step that returned and left its entity where it was.
@@ -348,8 +421,8 @@ pub(crate) fn no_transition() -> Failure {
     }
 }
 
-fn written(answer: &Result<Version, SubmitError>) -> Reply<'_> {
-    answer.as_ref().map_or_else(Reply::Refused, |version| Reply::Written(*version))
+fn written(answer: &Result<Written, SubmitError>) -> Reply<'_> {
+    answer.as_ref().map_or_else(Reply::Refused, Reply::Written)
 }
 
 impl Drop for Attempt {

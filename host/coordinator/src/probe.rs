@@ -5,10 +5,10 @@
 //! kernel said.
 
 use crate::error::SubmitError;
-use crate::executor::{Attempt, Ended, Snapshot};
-use interlock_kernel::Version;
+use crate::executor::{Attempt, Ended, Snapshot, Written};
 use interlock_kernel::command::{Change, LeaseAsk};
 use interlock_kernel::ids::Name;
+use interlock_kernel::rows::{QueryAnswer, QueryAsk, RowAnswer, StepRows};
 use interlock_kernel::view::LeaseClaim;
 use interlock_store::BoxFuture;
 
@@ -29,13 +29,17 @@ pub enum Call<'a> {
     Lease(&'a LeaseAsk),
     /// Whether a lease is still held under this grant.
     StillHoldsLease(&'a LeaseClaim),
+    /// Something of rows, at once.
+    Rows(&'a StepRows),
+    /// Rows by filter.
+    Query(&'a QueryAsk),
 }
 
 /// What a call was answered.
 #[derive(Clone, Debug)]
 pub enum Reply<'a> {
-    /// A write was accepted with this version.
-    Written(Version),
+    /// A write was accepted.
+    Written(&'a Written),
     /// The entity as it is.
     Read(&'a Snapshot),
     /// Whether it still holds.
@@ -44,6 +48,10 @@ pub enum Reply<'a> {
     Leased(&'a LeaseClaim, u64),
     /// A lease is given back.
     Released,
+    /// What was asked of rows is done, or was done before.
+    Rows(&'a [RowAnswer], bool),
+    /// Rows were found.
+    Found(&'a QueryAnswer),
     /// Refused, or the store could not say.
     Refused(&'a SubmitError),
 }

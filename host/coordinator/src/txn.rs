@@ -6,10 +6,10 @@
 use crate::codec;
 use interlock_kernel::ids::MachineName;
 use interlock_kernel::machine::Revision;
-use interlock_kernel::record::{Key, Record};
+use interlock_kernel::record::{Key, Record, TableSpec};
 use interlock_kernel::time::{Now, Session, StoreTime, WallTime};
 use interlock_kernel::view::{Span, Stop, View};
-use interlock_manifest::{CompiledMachine, RuleBook};
+use interlock_manifest::{CompiledMachine, CompiledTable, RuleBook};
 use interlock_store as store;
 use interlock_store::{Halt, SCAN_ENTRIES, Stamp, StoreError};
 use std::cell::RefCell;
@@ -31,11 +31,27 @@ pub(crate) struct Known {
 #[derive(Default)]
 pub(crate) struct Revisions {
     known: RwLock<HashMap<MachineName, BTreeMap<u64, Known>>>,
+    /// Declarations of tables, each with the bytes that it was read from.
+    tables: RwLock<HashMap<Key, (store::Bytes, Arc<TableSpec>)>>,
 }
 
 impl Revisions {
     pub(crate) fn get(&self, machine: &MachineName, number: u64) -> Option<Known> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(machine)?.get(&number).cloned()
+    }
+
+    /// A declaration that was read from these very bytes before.
+    fn declaration(&self, key: &Key, bytes: &store::Bytes) -> Option<Arc<TableSpec>> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        tables.get(key).filter(|(of, _)| of == bytes).map(|(_, spec)| spec.clone())
+    }
+
+    fn declared(&self, key: &Key, bytes: &store::Bytes, spec: &Arc<TableSpec>) {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        if tables.len() >= REVISIONS_MAX {
+            tables.clear();
+        }
+        tables.insert(key.clone(), (bytes.clone(), spec.clone()));
     }
 
     /// The newest one met: a good guess of the active one, never more.
@@ -79,6 +95,8 @@ pub(crate) struct Seen {
     halt: Option<Halt>,
     /// Revisions, held until the job is settled.
     met: Vec<Met>,
+    /// Declarations of tables, likewise.
+    tables: Vec<Arc<CompiledTable>>,
 }
 
 struct Met {
@@ -128,6 +146,23 @@ impl<'a> TxnView<'a> {
         Ok(Some(record))
     }
 
+    /// A declaration of a table, compiled: the kernel may judge rows by it next.
+    fn declaration(&self, key: &Key, bytes: &store::Bytes) -> Result<Record, Stop> {
+        let spec = match self.shared.declaration(key, bytes) {
+            Some(known) => known,
+            None => {
+                let Record::TableSpec(spec) = Self::decode(key, bytes)? else {
+                    return Err(Stop::Corrupt(format!("{key:?}: not a declaration of a table")));
+                };
+                self.shared.declared(key, bytes, &spec);
+                spec
+            }
+        };
+        let compiled = self.book.ensure_table(&spec).map_err(|why| Stop::Corrupt(format!("{key:?}: {why}")))?;
+        self.seen.borrow_mut().tables.push(compiled);
+        Ok(Record::TableSpec(spec))
+    }
+
     /// The keys of a run of index entries.
     pub(crate) fn keys(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Key>, Stop> {
         let mut found = Vec::new();
@@ -166,6 +201,7 @@ impl Seen {
     pub(crate) fn merge(&mut self, later: Self) {
         self.halt = self.halt.take().or(later.halt);
         self.met.extend(later.met);
+        self.tables.extend(later.tables);
     }
 
     /// Why the job stops, told as the store understands it.
@@ -185,6 +221,7 @@ impl View for TxnView<'_> {
             return self.revision(machine, *number, key);
         }
         match self.bytes(key)? {
+            Some(bytes) if matches!(key, Key::TableSpec(..)) => self.declaration(key, &bytes).map(Some),
             Some(bytes) => Self::decode(key, &bytes).map(Some),
             None => Ok(None),
         }
@@ -193,7 +230,9 @@ impl View for TxnView<'_> {
     fn scan(&self, span: &Span, limit: usize) -> Result<Vec<(Key, Record)>, Stop> {
         let (from, to) = codec::range(span);
         let mut found = Vec::new();
-        self.walk(store::Span::between(&from, &to), limit, &mut |key, value| {
+        let run = store::Span::between(&from, &to);
+        let run = if matches!(span, Span::RowIndex(index) if index.back) { run.back() } else { run };
+        self.walk(run, limit, &mut |key, value| {
             let record = Self::decode(&key, value)?;
             found.push((key, record));
             Ok(ControlFlow::Continue(()))

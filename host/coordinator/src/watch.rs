@@ -4,8 +4,8 @@ use crate::codec;
 use crate::core::Core;
 use crate::read::look;
 use crate::txn::TxnView;
-use interlock_kernel::ids::{EntityId, LeaseName, MachineName};
-use interlock_kernel::record::{Entry, Key, LeaseEntry, Record};
+use interlock_kernel::ids::{EntityId, LeaseName, MachineName, TableName};
+use interlock_kernel::record::{Entry, Key, LeaseEntry, Record, RowEntry};
 use interlock_kernel::view::{Stop, View};
 use interlock_store::{Change, Changes, ChangesError, Position, StoreError};
 use std::collections::VecDeque;
@@ -24,6 +24,8 @@ pub enum Filter {
     Entity(EntityId),
     /// What becomes of one lease.
     Lease(LeaseName),
+    /// What becomes of one table's rows.
+    Table(TableName),
 }
 
 /// An entry as it was committed.
@@ -53,6 +55,13 @@ pub enum Of {
         lease: LeaseName,
         /// The entry.
         entry: Box<LeaseEntry>,
+    },
+    /// What became of rows.
+    Rows {
+        /// Their table.
+        table: TableName,
+        /// The entry.
+        entry: Box<RowEntry>,
     },
 }
 
@@ -148,6 +157,7 @@ impl Watch {
                             Of::Entity { entity, incarnation: incarnation.get(), entry }
                         }
                         (Key::LeaseEntry(lease, _), Record::LeaseEntry(entry)) => Of::Lease { lease, entry },
+                        (Key::RowEntry(table, _), Record::RowEntry(entry)) => Of::Rows { table, entry },
                         _ => return None,
                     };
                     Some(Watched { position: change.position, of })
@@ -169,10 +179,11 @@ impl fmt::Debug for Watch {
 impl Filter {
     fn takes(&self, key: &Key) -> bool {
         match (self, key) {
-            (Self::All, Key::History(..) | Key::LeaseEntry(..)) => true,
+            (Self::All, Key::History(..) | Key::LeaseEntry(..) | Key::RowEntry(..)) => true,
             (Self::Machine(machine), Key::History(entity, ..)) => entity.machine == *machine,
             (Self::Entity(wanted), Key::History(entity, ..)) => entity == wanted,
             (Self::Lease(wanted), Key::LeaseEntry(lease, _)) => lease == wanted,
+            (Self::Table(wanted), Key::RowEntry(table, _)) => table == wanted,
             _ => false,
         }
     }

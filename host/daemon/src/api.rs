@@ -22,7 +22,9 @@ pub use entity::{
     UnlockRequest, WaitingFor,
 };
 pub use event::{AnswerKind, AnswerView, EventRequest, ExecutionOutcome, ExpectView, RejectionView};
-pub use history::{ChangedView, EntryView, FailureView, HistoryPage, LeaseEntryView, WatchEntry, WatchLease};
+pub use history::{
+    ChangedView, EntryView, FailureView, HistoryPage, LeaseEntryView, RowEntryView, WatchEntry, WatchLease, WatchRows,
+};
 pub use host::{Alive, BackgroundTask, ReadyView, StatsView, StoreCondition, StoreView};
 pub use lease::{
     AcquireRequest, ExtendRequest, LeaseBusyView, LeaseDelayView, LeaseHeld, LeaseHolderView, LeasePage, LeaseReleased,

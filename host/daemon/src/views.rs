@@ -10,11 +10,13 @@ pub(crate) use leases::{lease, lease_summary};
 use crate::api::{
     AnswerKind, AnswerView, ChangedView, ConditionView, Document, EntitySummary, EntityView, EntryView, FailureView,
     HolderView, Kind, LastExecutionView, LeaseEntryView, LockView, OutboxView, ParkView, RejectionView, RevisionView,
-    TimerView, WaitingFor,
+    RowEntryView, TimerView, WaitingFor,
 };
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::machine::{Machine, Revision, StateKind};
-use interlock_kernel::record::{Answer, Changed, Condition, EffectWhat, Entry, Failure, Head, LeaseEntry, Lock, What};
+use interlock_kernel::record::{
+    Answer, Changed, Condition, EffectWhat, Entry, Failure, Head, LeaseEntry, Lock, RowEntry, What,
+};
 use interlock_kernel::rejection::Rejection;
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::view::Documents;
@@ -261,6 +263,20 @@ pub(crate) fn lease_entry(entry: &LeaseEntry) -> LeaseEntryView {
         what: entry.what.to_string(),
         owner: entry.owner.clone(),
         token: entry.token.map(|token| token.get()),
+        note: entry.note.clone(),
+        by: entry.by.to_string(),
+        at: rfc3339(entry.wall),
+    }
+}
+
+/// One thing that became of a table's rows.
+pub(crate) fn row_entry(entry: &RowEntry) -> RowEntryView {
+    RowEntryView {
+        number: entry.number,
+        what: entry.what.to_string(),
+        keys: entry.keys.iter().map(ToString::to_string).collect(),
+        count: entry.count,
+        claimant: entry.claimant.clone(),
         note: entry.note.clone(),
         by: entry.by.to_string(),
         at: rfc3339(entry.wall),

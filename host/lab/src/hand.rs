@@ -1,9 +1,9 @@
 //! The hand that holds attempts between two calls, and lets go of them one at a time.
 
-use interlock_coordinator::{Attempt, Call, Ended, Executor, Probe, Reply, Snapshot, SubmitError};
-use interlock_kernel::Version;
+use interlock_coordinator::{Attempt, Call, Ended, Executor, Probe, Reply, Snapshot, SubmitError, Written};
 use interlock_kernel::command::{Change, LeaseAsk};
 use interlock_kernel::ids::{EntityId, Name};
+use interlock_kernel::rows::{QueryAnswer, QueryAsk, RowAnswer, StepRows};
 use interlock_kernel::view::{Claim, LeaseClaim, Start};
 use interlock_store::BoxFuture;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,6 +26,10 @@ pub enum Asked {
     Lease(LeaseAsk),
     /// Whether a lease is still held under this grant.
     StillHoldsLease(LeaseClaim),
+    /// Something of rows, at once.
+    Rows(StepRows),
+    /// Rows by filter.
+    Query(QueryAsk),
 }
 
 impl Asked {
@@ -38,21 +42,23 @@ impl Asked {
             Call::StillHolds => Self::StillHolds,
             Call::Lease(ask) => Self::Lease((*ask).clone()),
             Call::StillHoldsLease(claim) => Self::StillHoldsLease((*claim).clone()),
+            Call::Rows(ask) => Self::Rows((*ask).clone()),
+            Call::Query(ask) => Self::Query((*ask).clone()),
         }
     }
 
     /// Whether an answer of yes changes something.
     #[must_use]
     pub fn is_write(&self) -> bool {
-        matches!(self, Self::Save(_) | Self::Transition(..) | Self::Lease(_))
+        matches!(self, Self::Save(_) | Self::Transition(..) | Self::Lease(_) | Self::Rows(_))
     }
 }
 
 /// What it was told.
 #[derive(Clone, Debug)]
 pub enum Told {
-    /// A write was accepted with this version.
-    Written(Version),
+    /// A write was accepted.
+    Written(Written),
     /// The entity as it is.
     Read(Box<Snapshot>),
     /// Whether it still holds.
@@ -61,6 +67,10 @@ pub enum Told {
     Leased(LeaseClaim, u64),
     /// A lease is given back.
     Released,
+    /// What was asked of rows is done; whether it had been before.
+    Rows(Vec<RowAnswer>, bool),
+    /// Rows were found.
+    Found(QueryAnswer),
     /// Refused, or the store could not say.
     Refused(SubmitError),
 }
@@ -68,11 +78,13 @@ pub enum Told {
 impl Told {
     pub(crate) fn of(reply: Reply<'_>) -> Self {
         match reply {
-            Reply::Written(version) => Self::Written(version),
+            Reply::Written(done) => Self::Written(done.clone()),
             Reply::Read(snapshot) => Self::Read(Box::new(snapshot.clone())),
             Reply::Holds(holds) => Self::Holds(holds),
             Reply::Leased(claim, ttl_ms) => Self::Leased(claim.clone(), ttl_ms),
             Reply::Released => Self::Released,
+            Reply::Rows(answers, replayed) => Self::Rows(answers.to_vec(), replayed),
+            Reply::Found(found) => Self::Found(found.clone()),
             Reply::Refused(error) => Self::Refused(error.clone()),
         }
     }
@@ -308,9 +320,14 @@ impl Probe for Grip {
         self.with(|slot, seen| {
             let told = Told::of(reply);
             match &told {
-                Told::Written(version) => slot.claim.read = *version,
+                Told::Written(done) => slot.claim.read = done.version,
                 Told::Read(snapshot) => slot.claim.read = snapshot.version,
-                Told::Holds(_) | Told::Leased(..) | Told::Released | Told::Refused(_) => {}
+                Told::Holds(_)
+                | Told::Leased(..)
+                | Told::Released
+                | Told::Rows(..)
+                | Told::Found(_)
+                | Told::Refused(_) => {}
             }
             let held = Box::new(held(self.place, slot, Asked::of(&call)));
             slot.doing = Doing::Computing;

@@ -15,6 +15,7 @@ use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{EntityId, LeaseName};
 use interlock_kernel::record::{self, Changed, Entry, LeaseWhat};
 use interlock_kernel::rejection::Rejection;
+use interlock_kernel::rows::{RowAsk, RowOp, RowsAsk};
 use interlock_kernel::time::Span;
 use interlock_store::StoreError;
 use serde_json::Value;
@@ -433,9 +434,27 @@ pub fn of_call(held: &Held) -> String {
         Asked::Lease(LeaseAsk::Extend(held, _)) => format!("extend {}", held.lease),
         Asked::Lease(LeaseAsk::Release(held)) => format!("release {}", held.lease),
         Asked::StillHoldsLease(held) => format!("still-holds {}", held.lease),
+        Asked::Rows(ask) => of_rows(&ask.ask),
+        Asked::Query(ask) => format!("query {}", ask.table),
     };
     let attempt = if held.attempt > 1 { format!(", attempt {}", held.attempt) } else { String::new() };
     format!("call {} of {}{attempt} ({what})", held.nth, held.step)
+}
+
+/// What is asked of rows, in a few words.
+fn of_rows(ask: &RowsAsk) -> String {
+    let one = |op: &RowOp| {
+        let word = match op.what {
+            RowAsk::Get { .. } => "get",
+            RowAsk::Put { .. } => "put",
+            RowAsk::Update { .. } => "update",
+            RowAsk::Upsert { .. } => "upsert",
+            RowAsk::Claim { .. } => "claim",
+            RowAsk::Delete { .. } => "delete",
+        };
+        format!("{word} {}", op.table)
+    };
+    ask.ops.iter().map(one).collect::<Vec<_>>().join(" and ")
 }
 
 fn parts(change: &Change) -> String {
@@ -479,12 +498,15 @@ pub fn of_answer(answer: &Result<Outcome, SubmitError>) -> (String, Vec<String>)
         Ok(Outcome::Applied { generation }) => format!("accepted, generation {generation}"),
         Ok(Outcome::Now { changed, .. }) => format!("accepted{}", again(!changed)),
         Ok(Outcome::Deployed { revision, new }) => format!("revision {revision}{}", again(!new)),
-        Ok(Outcome::Written { version }) => format!("version {version}"),
+        Ok(Outcome::Written { version, .. }) => format!("version {version}"),
         Ok(Outcome::Leased { claim, new, ttl_ms, .. }) => {
             format!("held for {}, token {}{}", Span(*ttl_ms), claim.token, again(!new))
         }
         Ok(Outcome::InLine { before }) => format!("in line, {before} before it"),
         Ok(Outcome::Released) => "released".to_owned(),
+        Ok(Outcome::Declared { revision, new }) => format!("declaration {revision}{}", again(!new)),
+        Ok(Outcome::Rows { answers, replayed }) => format!("{} done{}", answers.len(), again(*replayed)),
+        Ok(Outcome::Tended { done, .. }) => format!("{done} looked at"),
         Ok(Outcome::Sending(sending)) => format!("effect {} on {}", sending.number, sending.effect.target),
         Ok(other @ (Outcome::Nothing | Outcome::Session(..) | Outcome::Swept { .. } | Outcome::Repaired(_))) => {
             format!("{other:?}").to_lowercase()

@@ -415,7 +415,7 @@ impl Guest {
     async fn save(&self, mut change: Change) -> Answer {
         let nth = self.asks(Asked::Save, &mut change);
         let stopped = self.is_fenced();
-        let answer = self.attempt.save(change).await;
+        let answer = self.attempt.save(change).await.map(|done| done.version);
         self.hears(nth, "save", &answer, stopped);
         answer
     }
@@ -427,7 +427,7 @@ impl Guest {
         let mut change = Change { set: promises(to), ..Change::default() };
         let nth = self.asks(Asked::Move, &mut change);
         let stopped = self.is_fenced();
-        let answer = self.attempt.transition(name, change).await;
+        let answer = self.attempt.transition(name, change).await.map(|done| done.version);
         self.hears(nth, to, &answer, stopped);
         answer
     }

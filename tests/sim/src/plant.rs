@@ -63,7 +63,16 @@ impl Family {
             | Key::Lapse(..)
             | Key::Effect(..)
             | Key::Outbox(..)
-            | Key::Flight(..) => None,
+            | Key::Flight(..)
+            | Key::Table(_)
+            | Key::TableSpec(..)
+            | Key::Row(..)
+            | Key::RowIndex(..)
+            | Key::RowDue(..)
+            | Key::RowHeld(..)
+            | Key::RowEntry(..)
+            | Key::Memo(..)
+            | Key::Answered(_) => None,
         }
     }
 }

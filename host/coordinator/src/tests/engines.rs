@@ -212,7 +212,7 @@ fn an_executor_that_panics_fails_the_attempt_and_nobody_else() {
                     interlock_kernel::record::What::Ended(failure, _) => Some(failure.code),
                     _ => None,
                 },
-                crate::Of::Lease { .. } => None,
+                crate::Of::Lease { .. } | crate::Of::Rows { .. } => None,
             }));
         }
         assert_eq!(codes, ["executor-lost"]);

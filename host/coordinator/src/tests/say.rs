@@ -1,8 +1,7 @@
 //! What a transcript says: decisions in words, with tokens and incarnations told by their order and
 //! not by their number.
 
-use crate::{EntityView, Settled, SubmitError};
-use interlock_kernel::Version;
+use crate::{EntityView, Settled, SubmitError, Written};
 use interlock_kernel::command::Outcome;
 use interlock_kernel::record::{Answer, Entry, Failure, What};
 use interlock_kernel::rejection::Rejection;
@@ -66,9 +65,9 @@ impl Words {
         format!("{kind}{execution} v{} {}{again}{why}", answer.version, answer.state)
     }
 
-    pub(super) fn written(written: &Result<Version, SubmitError>) -> String {
+    pub(super) fn written(written: &Result<Written, SubmitError>) -> String {
         match written {
-            Ok(version) => format!("committed v{version}"),
+            Ok(Written { version, .. }) => format!("committed v{version}"),
             Err(error) => Self::error(error),
         }
     }

@@ -526,6 +526,7 @@ impl World {
                     self.say(match one.of {
                         Of::Entity { entity, entry, .. } => format!("{entity}: {}", Words::entry(&entry)),
                         Of::Lease { lease, entry } => format!("{lease}: {} {}", entry.what, entry.owner),
+                        Of::Rows { table, entry } => format!("{table}: {} {:?}", entry.what, entry.keys),
                     });
                 }
             }

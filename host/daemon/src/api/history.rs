@@ -121,6 +121,39 @@ pub struct WatchLease {
     pub entry: LeaseEntryView,
 }
 
+/// One thing that became of a table's rows.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RowEntryView {
+    /// From 1, without gaps while the table is there.
+    pub number: u64,
+    /// `claimed`, `settled`, `released`, `reaped`, `dead` or `expired`.
+    pub what: String,
+    /// The first of the rows, by key.
+    pub keys: Vec<String>,
+    /// How many there were.
+    pub count: u64,
+    /// The execution, or what its client calls itself, whose claim it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimant: Option<String>,
+    /// More, for people.
+    pub note: String,
+    /// Who asked.
+    pub by: String,
+    /// When, by the wall clock.
+    pub at: String,
+}
+
+/// What became of rows, told as it happens. On the stream its position is the event's id.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WatchRows {
+    /// Where it stands in the feed: a later stream goes on behind it.
+    pub position: String,
+    /// The table.
+    pub table: String,
+    /// What became of its rows.
+    pub entry: RowEntryView,
+}
+
 /// One entry of an entity's history, told as it happens. On the stream its position is the event's id.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct WatchEntry {

@@ -3,7 +3,7 @@
 //! A stream reads the feed only as fast as its reader takes it, so a slow one holds nothing but its own place;
 //! one that is slower than the feed's window is told `gone`.
 
-use crate::api::{WatchEntry, WatchLease};
+use crate::api::{WatchEntry, WatchLease, WatchRows};
 use crate::app::Shared;
 use crate::extract::{EntityPath, LeasePath, Params, header_text};
 use crate::limits::KEEP_ALIVE;
@@ -177,6 +177,12 @@ fn told(watched: &Watched) -> Event {
             let entry = views::lease_entry(entry);
             let body = WatchLease { position: position.clone(), lease: lease.to_string(), entry };
             let event = Event::default().event("lease").id(position);
+            (event.clone(), event.json_data(&body))
+        }
+        Of::Rows { table, entry } => {
+            let entry = views::row_entry(entry);
+            let body = WatchRows { position: position.clone(), table: table.to_string(), entry };
+            let event = Event::default().event("rows").id(position);
             (event.clone(), event.json_data(&body))
         }
     };

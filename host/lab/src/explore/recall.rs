@@ -5,8 +5,7 @@
 //! fencing token is, too, unless the component cannot read one.
 
 use crate::hand::{Asked, Told};
-use interlock_coordinator::{Attempt, Call, Ended, Executor, Probe, Reply, Snapshot, SubmitError};
-use interlock_kernel::Version;
+use interlock_coordinator::{Attempt, Call, Ended, Executor, Probe, Reply, Snapshot, SubmitError, Written};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::record::Failure;
 use interlock_store::BoxFuture;
@@ -125,6 +124,14 @@ async fn recite(memory: &Mutex<Memory>, begin: Digest, attempt: &Attempt) -> Opt
                 Ok(None) => Told::Released,
                 Err(error) => Told::Refused(error),
             },
+            Next::Asks(Asked::Rows(ask)) => match attempt.rows(ask).await {
+                Ok((answers, replayed)) => Told::Rows(answers, replayed),
+                Err(error) => Told::Refused(error),
+            },
+            Next::Asks(Asked::Query(ask)) => match attempt.query(ask).await {
+                Ok(found) => Told::Found(found),
+                Err(error) => Told::Refused(error),
+            },
             Next::Asks(Asked::StillHoldsLease(claim)) => match attempt.still_holds_lease(&claim).await {
                 Ok(holds) => Told::Holds(holds),
                 Err(error) => Told::Refused(error.into()),
@@ -134,9 +141,9 @@ async fn recite(memory: &Mutex<Memory>, begin: Digest, attempt: &Attempt) -> Opt
     }
 }
 
-fn written(answer: Result<Version, SubmitError>) -> Told {
+fn written(answer: Result<Written, SubmitError>) -> Told {
     match answer {
-        Ok(version) => Told::Written(version),
+        Ok(done) => Told::Written(done),
         Err(error) => Told::Refused(error),
     }
 }

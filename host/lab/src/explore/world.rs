@@ -13,6 +13,7 @@ use interlock_kernel::command::{Change, LeaseAsk, Outcome};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::Principal;
 use interlock_kernel::record::{AnswerKind, Owner, Stands, Terms};
+use interlock_kernel::rows::{RowAnswer, RowShown};
 use interlock_kernel::time::{Span, StoreTime};
 use interlock_kernel::view::{LeaseClaim, Start};
 use std::collections::BTreeMap;
@@ -521,6 +522,8 @@ fn asked(asked: &Asked, leases: &[LeaseView]) -> String {
         Asked::Lease(LeaseAsk::Extend(held, ttl_ms)) => format!("extend {} {ttl_ms:?} {}", held.lease, current(held)),
         Asked::Lease(LeaseAsk::Release(held)) => format!("release {} {}", held.lease, current(held)),
         Asked::StillHoldsLease(held) => format!("still-holds {} {}", held.lease, current(held)),
+        Asked::Rows(ask) => format!("rows {ask:?}"),
+        Asked::Query(ask) => format!("query {ask:?}"),
     }
 }
 
@@ -528,9 +531,32 @@ fn content(change: &Change) -> String {
     format!("{:?} {:?} {:?} {:?}", change.data, change.outputs, change.set, change.stage)
 }
 
+/// Answers without the numbers and times that differ between equal worlds.
+fn rows(answers: &[RowAnswer]) -> String {
+    let one = |answer: &RowAnswer| match answer {
+        RowAnswer::Got { key, row: found } => format!("got {key} {:?}", found.as_ref().map(row)),
+        RowAnswer::Put { inserted, row: done } => format!("put {inserted} {}", row(done)),
+        RowAnswer::Updated { key, row: done, unmatched } => {
+            format!("updated {key} {:?} {unmatched:?}", done.as_ref().map(row))
+        }
+        RowAnswer::Upserted { inserted, row: done } => format!("upserted {inserted} {}", row(done)),
+        RowAnswer::Claimed { rows, more, lost } => {
+            format!("claimed {:?} {more} {lost:?}", rows.iter().map(row).collect::<Vec<_>>())
+        }
+        RowAnswer::Deleted { key, deleted, unmatched } => format!("deleted {key} {deleted} {unmatched:?}"),
+    };
+    answers.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn row(row: &RowShown) -> String {
+    format!("{} {} {} {:?}", row.key, row.value, row.claims, row.claimed_by)
+}
+
 fn told(told: &Told) -> String {
     match told {
-        Told::Written(_) => "written".to_owned(),
+        Told::Written(done) => format!("written {}", rows(&done.rows)),
+        Told::Rows(answers, replayed) => format!("rows {} {replayed}", rows(answers)),
+        Told::Found(found) => format!("found {:?}", found.rows.iter().map(row).collect::<Vec<_>>()),
         Told::Read(snapshot) => format!("read {} {:?}", snapshot.state, snapshot.documents),
         Told::Holds(holds) => format!("holds {holds}"),
         Told::Leased(held, ttl_ms) => format!("leased {} {ttl_ms}", held.lease),

@@ -27,7 +27,10 @@ impl Heard {
         let heard = |kind, again| Self { answer: Answer { kind, again }, why: None };
         match answer {
             Ok(Outcome::Answered { answer, replayed }) => Self::kept(answer, *replayed),
-            Ok(Outcome::Created { new, .. } | Outcome::Deployed { new, .. }) => heard(AnswerKind::Accepted, !new),
+            Ok(Outcome::Rows { replayed, .. }) => heard(AnswerKind::Accepted, *replayed),
+            Ok(Outcome::Created { new, .. } | Outcome::Deployed { new, .. } | Outcome::Declared { new, .. }) => {
+                heard(AnswerKind::Accepted, !new)
+            }
             Ok(Outcome::Now { changed, .. }) => heard(AnswerKind::Accepted, !changed),
             Ok(Outcome::Applied { generation: now }) => heard(AnswerKind::Accepted, *now == generation),
             Ok(Outcome::Nothing) => heard(AnswerKind::Accepted, true),
@@ -39,6 +42,7 @@ impl Heard {
                 | Outcome::Swept { .. }
                 | Outcome::Repaired(_)
                 | Outcome::Released
+                | Outcome::Tended { .. }
                 | Outcome::Sending(_),
             ) => heard(AnswerKind::Accepted, false),
             Err(SubmitError::Rejected(no)) => Self {

@@ -345,10 +345,14 @@ pub enum CallKind {
     Release,
     /// Whether a lease is still held.
     StillHoldsLease,
+    /// Something of rows, at once.
+    Rows,
+    /// Rows by filter.
+    Query,
 }
 
 impl CallKind {
-    pub(crate) const WORDS: [(&'static str, Self); 8] = [
+    pub(crate) const WORDS: [(&'static str, Self); 10] = [
         ("save", Self::Save),
         ("transition", Self::Transition),
         ("reload", Self::Reload),
@@ -357,6 +361,8 @@ impl CallKind {
         ("extend", Self::Extend),
         ("release", Self::Release),
         ("still-holds-lease", Self::StillHoldsLease),
+        ("rows", Self::Rows),
+        ("query", Self::Query),
     ];
 
     /// Of what an attempt asks.
@@ -371,6 +377,8 @@ impl CallKind {
             Asked::Lease(LeaseAsk::Extend(..)) => Self::Extend,
             Asked::Lease(LeaseAsk::Release(_)) => Self::Release,
             Asked::StillHoldsLease(_) => Self::StillHoldsLease,
+            Asked::Rows(_) => Self::Rows,
+            Asked::Query(_) => Self::Query,
         }
     }
 }

@@ -151,9 +151,13 @@ fn words(seen: &Seen) -> String {
                 Asked::StillHolds => "still holds".to_owned(),
                 Asked::Lease(ask) => format!("{ask:?}"),
                 Asked::StillHoldsLease(held) => format!("still holds {}", held.lease),
+                Asked::Rows(ask) => format!("{ask:?}"),
+                Asked::Query(ask) => format!("{ask:?}"),
             };
             let told = match told {
-                Told::Written(version) => format!("v{version}"),
+                Told::Written(done) => format!("v{} {:?}", done.version, done.rows),
+                Told::Rows(answers, replayed) => format!("{answers:?} {replayed}"),
+                Told::Found(found) => format!("{found:?}"),
                 Told::Read(snapshot) => {
                     format!("v{} {:?}", snapshot.version, snapshot.documents.data.as_ref().map(plain))
                 }

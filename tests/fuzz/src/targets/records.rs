@@ -6,10 +6,11 @@
 
 use super::{decide, holds};
 use crate::target::{Broken, Seen, Target};
-use interlock_kernel::doc::Doc;
+use interlock_kernel::doc::{Digest, Doc};
 use interlock_kernel::machine::{FailurePath, Machine, Move};
-use interlock_kernel::record::{Answer, Entry, Key, Part, Record, What};
+use interlock_kernel::record::{Answer, Entry, Key, Part, Place, Record, What};
 use interlock_kernel::rejection::Rejection;
+use interlock_kernel::rows::RowAnswer;
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::value::{Mutation, Value};
 use interlock_kernel::{Incarnation, SessionId};
@@ -40,6 +41,15 @@ fn letter(key: &Key) -> u8 {
         Key::Effect(..) => b'A',
         Key::Outbox(..) => b'5',
         Key::Flight(..) => b'6',
+        Key::Table(_) => b'T',
+        Key::TableSpec(..) => b'P',
+        Key::Row(..) => b'W',
+        Key::RowIndex(..) => b'7',
+        Key::RowDue(..) => b'8',
+        Key::RowHeld(..) => b'9',
+        Key::RowEntry(..) => b'V',
+        Key::Memo(..) => b'N',
+        Key::Answered(_) => b'O',
     }
 }
 
@@ -58,6 +68,15 @@ fn key(letter: u8) -> Option<Key> {
         b'1' => Key::Due(StoreTime(1), entity()?),
         b'2' => Key::Timer(WallTime(1), entity()?, "t".parse().ok()?),
         b'3' => Key::Open(SessionId::stored(1), entity()?),
+        b'T' => Key::Table("t".parse().ok()?),
+        b'P' => Key::TableSpec("t".parse().ok()?, 1),
+        b'W' => Key::Row("t".parse().ok()?, "k".parse().ok()?),
+        b'7' => Key::RowIndex("t".parse().ok()?, 0, Vec::new(), Place { seq: 1, n: 1 }, "k".parse().ok()?),
+        b'8' => Key::RowDue(StoreTime(1), "t".parse().ok()?, "k".parse().ok()?),
+        b'9' => Key::RowHeld(entity()?, Incarnation::stored(1), 1, "t".parse().ok()?, "k".parse().ok()?),
+        b'V' => Key::RowEntry("t".parse().ok()?, 1),
+        b'N' => Key::Memo(entity()?, Digest([0; 32])),
+        b'O' => Key::Answered("e".parse().ok()?),
         b'S' => Key::Session(SessionId::stored(1)),
         b'X' => Key::Expiry(StoreTime(1), 1, 1),
         b'K' => Key::Secret,
@@ -137,7 +156,12 @@ fn documents(record: &Record) -> Vec<&Doc> {
         Record::Dedup(dedup) => of_answer(&dedup.answer),
         Record::Entry(entry) => of_entry(entry),
         Record::Effect(effect) => effect.body.iter().collect(),
+        Record::Row(row) => vec![&row.value],
+        Record::TableSpec(spec) => spec.table.schema.iter().chain([&spec.table.claim.held]).collect(),
+        Record::Memo(memo) => memo.answers.iter().flat_map(of_rows).collect(),
         Record::Machine(_)
+        | Record::Table(_)
+        | Record::RowEntry(_)
         | Record::Head(_)
         | Record::Conditions(_)
         | Record::Mark
@@ -146,6 +170,15 @@ fn documents(record: &Record) -> Vec<&Doc> {
         | Record::Lease(_)
         | Record::LeaseEntry(_)
         | Record::Secret(_) => Vec::new(),
+    }
+}
+
+fn of_rows(answer: &RowAnswer) -> Vec<&Doc> {
+    match answer {
+        RowAnswer::Got { row, .. } | RowAnswer::Updated { row, .. } => row.iter().map(|row| &row.value).collect(),
+        RowAnswer::Put { row, .. } | RowAnswer::Upserted { row, .. } => vec![&row.value],
+        RowAnswer::Claimed { rows, .. } => rows.iter().map(|row| &row.value).collect(),
+        RowAnswer::Deleted { .. } => Vec::new(),
     }
 }
 

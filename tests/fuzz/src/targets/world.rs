@@ -36,6 +36,7 @@ impl View for Records {
             (Span::Expired(until), Key::Expiry(due, ..)) => due <= until,
             (Span::Inbox(entity), Key::Inbox(of, _)) => entity == of,
             (Span::Effects(entity), Key::Effect(of, _)) => entity == of,
+            (Span::Memos(entity), Key::Memo(of, _)) => entity == of,
             (Span::History(entity, incarnation, from), Key::History(of, at, number)) => {
                 entity == of && incarnation == at && number <= from
             }
