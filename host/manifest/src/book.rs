@@ -103,7 +103,7 @@ impl CompiledTable {
     /// Compiles the schema of a table's rows.
     ///
     /// # Errors
-    /// It does not compile; `parse_table` lets no such table through.
+    /// It does not compile; [`parse_table`](crate::parse_table) lets no such table through.
     pub fn compile(table: &Table) -> Result<Self, Uncompiled> {
         let failed = |Fault { path, why, .. }| Uncompiled { schema: format!("table {}", table.name), path, why };
         let row = table.schema.as_ref().map(|doc| Compiled::new(doc.value()).map_err(failed)).transpose()?;
@@ -167,7 +167,7 @@ impl RuleBook {
     /// The same for a declaration of a table and [`Rules::check_row`].
     ///
     /// # Errors
-    /// [`Uncompiled`] for a table that did not come from `parse_table`.
+    /// [`Uncompiled`] for a table that did not come from [`parse_table`](crate::parse_table).
     pub fn ensure_table(&self, spec: &TableSpec) -> Result<Arc<CompiledTable>, Uncompiled> {
         let (name, schema) = (&spec.table.name, &spec.table.schema);
         if let Some(found) = self.tables.find(name, spec.number, Some(schema)) {

@@ -5,6 +5,7 @@ use crate::draft::ComparisonDraft;
 use crate::log::{Log, Span};
 use crate::node::{Node, Table};
 use crate::problem::{Code, Kind, Severity};
+use crate::read::Paths;
 use crate::read::field as written;
 use interlock_kernel::doc::Doc;
 use interlock_kernel::machine::{Contract, Machine};
@@ -44,7 +45,7 @@ impl<'s> Schemas<'s> {
 /// What a table says of an entity's documents: `any`, `all`, or one comparison as `field`, `op` and `value`.
 /// None if it says nothing of them, or nothing that can be read.
 pub fn filter(table: &Table<'_>, schemas: &Schemas<'_>, log: &mut Log<'_>) -> Option<Filter> {
-    let any = written::any_of(table, log)?;
+    let any = written::any_of(Paths::Documents, table, log)?;
     for one in any.iter().flatten() {
         look(one, schemas, log);
     }

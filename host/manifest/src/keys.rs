@@ -1,5 +1,5 @@
-//! Every key a manifest may have, table by table. `machine.schema.json` describes the same keys; a
-//! test holds the two together.
+//! Every key a manifest may have, table by table. `machine.schema.json` and `table.schema.json` describe the same
+//! keys; a test holds them together.
 
 /// The keys of a kind of table.
 #[derive(Debug)]
@@ -11,16 +11,17 @@ pub struct Keys {
 }
 
 macro_rules! keys {
-    ($($(#[$doc:meta])* $table:ident $def:literal $what:literal [$($name:literal)*])*) => {
+    ($list:ident: $($(#[$doc:meta])* $table:ident $def:literal $what:literal [$($name:literal)*])*) => {
         $($(#[$doc])* pub(crate) const $table: Keys = Keys { what: $what, names: &[$($name),*] };)*
 
         /// Each with its name under `$defs` in the schema; empty is the root.
         #[cfg(test)]
-        const ALL: &[(&str, &Keys)] = &[$(($def, &$table)),*];
+        const $list: &[(&str, &Keys)] = &[$(($def, &$table)),*];
     };
 }
 
 keys! {
+    OF_MACHINES:
     MANIFEST "" "a manifest" [
         "machine" "owner" "component" "initial" "revisions" "apply" "labels" "desired" "data" "outputs" "events"
         "states" "calendars" "leases" "targets" "tables" "peers" "limits"
@@ -52,6 +53,10 @@ keys! {
     RETRY "retry" "a retry policy" ["attempts" "first" "factor" "max" "jitter"]
     FAILURE "failure" "a failure path" ["to" "set"]
     LIMITS "limits" "limits" ["memory" "transitions" "execution" "history"]
+}
+
+keys! {
+    OF_BOTH:
     COMPARISON "comparison" "a comparison" ["field" "op" "value"]
     GUARD_ALL "all" "a guard" ["all"]
     GUARD_ANY "any" "a guard" ["any"]
@@ -59,17 +64,32 @@ keys! {
     CHANGE "change" "a change" ["increment" "append" "max" "min" "remove" "from" "value" "json"]
 }
 
+keys! {
+    OF_TABLES:
+    TABLE "" "a table's manifest" ["table" "owner" "schema" "indexes" "claim" "ttl" "access"]
+    INDEX "index" "an index" ["fields" "tie"]
+    CLAIM "claim" "what a claim means" ["status" "held" "where" "set" "release" "on_end" "reaper"]
+    REAPER "reaper" "a reaper" ["after" "attempts" "dead"]
+    TTL "ttl" "a time to live" ["after" "from"]
+    ACCESS "access" "what is granted" ["clients" "machines"]
+}
+
 #[cfg(test)]
 mod tests {
-    use super::ALL;
+    use super::{Keys, OF_BOTH, OF_MACHINES, OF_TABLES};
     use crate::schema::Compiled;
     use interlock_kernel::doc::Doc;
     use serde_json::Value;
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_schema_for_editors_describes_exactly_the_keys_of_the_parser() {
-        let schema: Value = serde_json::from_str(crate::MANIFEST_SCHEMA).expect("JSON");
+    fn the_schemas_for_editors_describe_exactly_the_keys_of_the_parser() {
+        for (schema, own) in [(crate::MANIFEST_SCHEMA, OF_MACHINES), (crate::TABLE_SCHEMA, OF_TABLES)] {
+            describes(&serde_json::from_str(schema).expect("JSON"), &[own, OF_BOTH].concat());
+        }
+    }
+
+    fn describes(schema: &Value, all: &[(&str, &Keys)]) {
         let described: BTreeSet<&str> = schema["$defs"]
             .as_object()
             .expect("$defs")
@@ -77,10 +97,10 @@ mod tests {
             .filter(|(_, def)| def.get("properties").is_some())
             .map(|(name, _)| name.as_str())
             .collect();
-        let known: BTreeSet<&str> = ALL.iter().map(|(def, _)| *def).filter(|def| !def.is_empty()).collect();
+        let known: BTreeSet<&str> = all.iter().map(|(def, _)| *def).filter(|def| !def.is_empty()).collect();
         assert_eq!(described, known, "tables");
-        for (def, keys) in ALL {
-            let table = if def.is_empty() { &schema } else { &schema["$defs"][def] };
+        for (def, keys) in all {
+            let table = if def.is_empty() { schema } else { &schema["$defs"][def] };
             let properties = table["properties"].as_object().expect(def);
             let described: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
             assert_eq!(described, keys.names.iter().copied().collect(), "{def}");
@@ -127,6 +147,35 @@ mod tests {
         ] {
             assert_eq!(resource.matches(find).count(), 1, "{find}");
             check(&resource.replace(find, replace)).expect_err(replace);
+        }
+    }
+
+    #[test]
+    fn an_editor_accepts_good_tables_and_marks_bad_ones() {
+        let schema = Compiled::new(&serde_json::from_str(crate::TABLE_SCHEMA).expect("JSON")).expect("a schema");
+        let check = |text: &str| schema.check(&Doc::new(toml::from_str(text).expect("TOML")));
+        let pending = include_str!("../tests/samples/pending_ops.table.toml");
+        assert_eq!(check(pending), Ok(()));
+        assert_eq!(check(include_str!("../tests/samples/forms.table.toml")), Ok(()));
+        for (find, replace) in [
+            ("owner =", "ovner ="),
+            ("table = \"pending_ops\"", "table = \"Pending\""),
+            ("by-status ", "created "),
+            ("by-status ", "by_status "),
+            ("[\"status\", \"priority\"]", "[]"),
+            ("[\"status\", \"priority\"]", "[\"a\", \"b\", \"c\", \"d\", \"e\"]"),
+            ("tie = \"updated\"", "tie = \"priority\""),
+            ("where   = { status = \"pending\" }", "where = { field = \"status\", op = \"!=\", value = 1 }"),
+            ("where   = { status = \"pending\" }", "where = { status = { is = 1 } }"),
+            ("where   = { status = \"pending\" }", "where = []"),
+            ("{ from = \"execution\" }", "{ from = \"event.who\" }"),
+            (", dead = { status = \"dead\" }", ""),
+            ("after = \"1d\"", "after = 1"),
+            ("\"upsert\"]", "\"insert\"]"),
+            ("dispatcher =", "dispatcher_1 ="),
+        ] {
+            assert_eq!(pending.matches(find).count(), 1, "{find}");
+            check(&pending.replace(find, replace)).expect_err(replace);
         }
     }
 }

@@ -1,12 +1,15 @@
-//! A machine's TOML and JSON Schemas, checked and turned into the kernel's [`Machine`].
+//! A machine's or a table's TOML and JSON Schemas, checked and turned into the kernel's [`Machine`] and
+//! [`Table`](interlock_kernel::table::Table).
 //!
 //! [`parse`] reads a manifest and reports everything that is wrong with it at once, each with line,
 //! column and remedy; [`render`] shows that to people. [`RuleBook`] holds the compiled schemas of
 //! revisions, knows the calendar, and answers the kernel's [`Rules`](interlock_kernel::view::Rules).
 //!
+//! [`parse_table`] does the same for a table.
+//!
 //! This crate knows no file system, clock, network or store: a caller hands in text. How a manifest
-//! is written is in `keys.rs` and `machine.schema.json`; what is checked beyond single values is in
-//! `check/`; jsonschema is named in `schema.rs` alone, jiff in `calendar.rs`.
+//! is written is in `keys.rs`, `machine.schema.json` and `table.schema.json`; what is checked beyond single values
+//! is in `check/` and `table/`; jsonschema is named in `schema.rs` alone, jiff in `calendar.rs`.
 //!
 //! ```
 //! let report = interlock_manifest::parse("machine.toml", r#"
@@ -39,12 +42,14 @@ mod keys;
 mod log;
 mod node;
 mod parse;
+mod path;
 mod problem;
 mod read;
 mod render;
 mod schema;
 mod shape;
 mod shelf;
+mod table;
 
 pub use book::{CompiledMachine, CompiledTable, RuleBook, Uncompiled};
 pub use calendar::time_zones;
@@ -52,6 +57,7 @@ pub use fences::{SharedFence, shared_fences};
 pub use parse::{Manifest, Report, parse, parse_as_of};
 pub use problem::{CODES, Problem, Severity};
 pub use render::render;
+pub use table::parse_table;
 
 /// How a manifest is read, for the other texts of this project: each value where it stands, every problem
 /// at once, the nearest valid name in every remedy.
@@ -66,3 +72,5 @@ pub mod reading {
 
 /// JSON Schema (Draft 2020-12) of the manifest, for editors: `#:schema machine.schema.json`.
 pub const MANIFEST_SCHEMA: &str = include_str!("../machine.schema.json");
+/// The same of a table's manifest: `#:schema table.schema.json`.
+pub const TABLE_SCHEMA: &str = include_str!("../table.schema.json");

@@ -108,22 +108,33 @@ pub fn read<T>(
     keys: &Keys,
     read: impl FnOnce(&Table<'_>, &mut Log<'_>) -> Option<T>,
 ) -> Result<T, Box<Report>> {
+    let (found, report) = walk(name, text, keys, |root, _, log| read(root, log));
+    found.ok_or_else(|| Box::new(report))
+}
+
+/// Reads a text: what it says, if there is no error in it, and every problem. `read` is told whether all of the text
+/// is there, so that what hangs on the whole of it can be judged.
+pub(crate) fn walk<T>(
+    name: &str,
+    text: &str,
+    keys: &Keys,
+    read: impl FnOnce(&Table<'_>, bool, &mut Log<'_>) -> Option<T>,
+) -> (Option<T>, Report) {
     let mut log = Log::new(text);
     if text.len() > MANIFEST_BYTES_MAX {
         let message = format!("the text is {} bytes", text.len());
         log.add(Code::TooLarge, &(0..0), message, format!("keep it at most {MANIFEST_BYTES_MAX} bytes"));
-        return Err(Box::new(Report::new(name, text, log, true)));
+        return (None, Report::new(name, text, log, true));
     }
     let (tree, errors) = DeTable::parse_recoverable(text);
-    let found = read(&Table::root(tree.get_ref(), keys, &mut log), &mut log);
-    if !errors.is_empty() {
+    let is_toml = errors.is_empty();
+    let found = read(&Table::root(tree.get_ref(), keys, &mut log), is_toml, &mut log);
+    if !is_toml {
         keep_what_is_sure(&errors, &mut log);
         syntax(&errors, &mut log);
     }
-    match found {
-        Some(found) if errors.is_empty() && !log.has_errors() => Ok(found),
-        _ => Err(Box::new(Report::new(name, text, log, !errors.is_empty()))),
-    }
+    let found = found.filter(|_| is_toml && !log.has_errors());
+    (found, Report::new(name, text, log, !is_toml))
 }
 
 /// A syntax error swallows what stands around it. Dropped are: what is reported on its line, what may

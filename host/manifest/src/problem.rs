@@ -143,6 +143,14 @@ codes! {
     NeedsWithoutStep "needs-without-step" Error "Leases for attempts of a state that has no step.",
     LeaseUnderIdle "lease-under-idle" Warning "An attempt may be idle for longer than a lease lasts that it has.",
     HoldAndWait "hold-and-wait" Warning "Two states take two leases in opposite order: executions may wait for each other.",
+    // Tables.
+    ClaimNotHeld "claim-not-held" Error "A claim that does not write what counts as claimed.",
+    StillHeld "still-held" Error "What takes a row back, or gives it up, and leaves it as claimed.",
+    NoRelease "no-release" Error "Claimed rows are taken back, and nothing says what becomes of them.",
+    RefusedChange "refused-change" Error "A change of a row that the table's schema always refuses.",
+    UnservedClaim "unserved-claim" Warning "No index serves the rows that a claim looks for.",
+    ClaimsAgain "claims-again" Warning "A claim that takes rows which are claimed already.",
+    NoAccess "no-access" Warning "A table that nobody may do anything with.",
     // Times.
     HolidaysEnd "holidays-end" Warning "A list of holidays that ends within a year: a timer that comes behind it is refused.",
     IdleOverTotal "idle-over-total" Error "An attempt may be idle for longer than it may last.",

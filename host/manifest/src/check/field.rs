@@ -57,7 +57,7 @@ impl<'d> Seen<'d, '_> {
                 _ => self.value(&one.mutation.value, &one.value_at, log),
             };
             if let (Some(field), Some(value)) = (field, value) {
-                change(one, &field, &value, log);
+                change(one, &field, &value, Code::TypeMismatch, log);
             }
         }
     }
@@ -163,7 +163,8 @@ fn elements_meet(constant: &Value, field: &Types) -> bool {
     }
 }
 
-fn change(one: &SetDraft, field: &Types, value: &Types, log: &mut Log<'_>) {
+/// A change that is always refused.
+pub(crate) fn change(one: &SetDraft, field: &Types, value: &Types, kind: impl Into<Kind>, log: &mut Log<'_>) {
     let path = &one.mutation.field;
     let (fits, expected) = match one.mutation.operation {
         Operation::Set => (field.meets(value), field.words()),
@@ -177,7 +178,7 @@ fn change(one: &SetDraft, field: &Types, value: &Types, log: &mut Log<'_>) {
     };
     if !fits {
         let message = format!("this change of `{path}` is always refused: it is {}", field.words());
-        log.add(Code::TypeMismatch, &one.value_at, message, "set a value of its type, or correct the schema")
+        log.add(kind, &one.value_at, message, "set a value of its type, or correct the schema")
             .expected(expected)
             .got(value.words());
     }

@@ -6,7 +6,7 @@ pub(crate) mod field;
 mod graph;
 mod lease;
 mod row;
-mod schema;
+pub(crate) mod schema;
 mod state;
 mod target;
 mod timer;

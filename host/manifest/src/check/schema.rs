@@ -44,7 +44,7 @@ fn contract(name: &str, contract: &ContractDraft<'_>, start: &Span, log: &mut Lo
     }
 }
 
-fn one(what: &str, schema: &Schema<'_>, at: &Span, remedy: &str, log: &mut Log<'_>) -> Option<Compiled> {
+pub(crate) fn one(what: &str, schema: &Schema<'_>, at: &Span, remedy: &str, log: &mut Log<'_>) -> Option<Compiled> {
     match schema {
         Schema::None => {
             log.add(Code::NoSchema, at, format!("{what} has no schema: anything is accepted"), remedy);

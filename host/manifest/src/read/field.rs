@@ -4,6 +4,7 @@
 //! a literal table, or `{ json = "..." }` for JSON text, which is how null is written. A bare table is
 //! never a literal, so a misspelt key is a mistake and not a document.
 
+use super::path::Paths;
 use crate::draft::{ComparisonDraft, GuardDraft, SetDraft};
 use crate::keys;
 use crate::log::{Log, Spot, excerpt, list, suggest};
@@ -11,15 +12,12 @@ use crate::node::{Node, Table};
 use crate::problem::Code;
 use interlock_kernel::doc::Doc;
 use interlock_kernel::limits::{APPEND_MAX, MUTATIONS_MAX};
-use interlock_kernel::value::{Comparison, Mutation, Operation, Operator, Path, Root, Source, Value};
-
-const GUARD_REMEDY: &str =
-    "write { field = \"event.size\", op = \"gt\", value = 1 }, { all = [...] } or { any = [...] }";
+use interlock_kernel::value::{Comparison, Mutation, Operation, Operator, Value};
 
 /// A single comparison, `{ all = [...] }`, or `{ any = [...] }` of comparisons and `{ all = [...] }`.
-pub(super) fn guard(node: &Node<'_>, log: &mut Log<'_>) -> GuardDraft {
+pub(crate) fn guard(paths: Paths, node: &Node<'_>, log: &mut Log<'_>) -> GuardDraft {
     let Some(entries) = node.as_table() else {
-        node.wrong("a guard", GUARD_REMEDY, log);
+        node.wrong("a guard", paths.guard_remedy(), log);
         return GuardDraft::Some(Vec::new());
     };
     GuardDraft::Some(match (entries.contains_key("any"), entries.contains_key("all")) {
@@ -27,14 +25,14 @@ pub(super) fn guard(node: &Node<'_>, log: &mut Log<'_>) -> GuardDraft {
             let Some(any) = node.table(&keys::GUARD_ANY, log).and_then(|table| table.get("any")) else {
                 return GuardDraft::Some(Vec::new());
             };
-            some_items(&any, log).iter().map(|item| all_or_one(item, log)).collect()
+            some_items(&any, log).iter().map(|item| all_or_one(paths, item, log)).collect()
         }
-        _ => vec![all_or_one(node, log)],
+        _ => vec![all_or_one(paths, node, log)],
     })
 }
 
 /// `any`, `all`, or one comparison written into the table itself; none if there is none of it.
-pub(crate) fn any_of(table: &Table<'_>, log: &mut Log<'_>) -> Option<Vec<Vec<ComparisonDraft>>> {
+pub(crate) fn any_of(paths: Paths, table: &Table<'_>, log: &mut Log<'_>) -> Option<Vec<Vec<ComparisonDraft>>> {
     let keys = ["any", "all", "field", "op", "value"];
     let mut there = keys.into_iter().filter_map(|key| Some((key, table.get(key)?)));
     let (first, node) = there.next()?;
@@ -45,22 +43,22 @@ pub(crate) fn any_of(table: &Table<'_>, log: &mut Log<'_>) -> Option<Vec<Vec<Com
         return None;
     }
     Some(match first {
-        "any" => some_items(&node, log).iter().map(|item| all_or_one(item, log)).collect(),
-        "all" => vec![some_items(&node, log).iter().filter_map(|item| comparison(item, log)).collect()],
-        _ => vec![comparison_in(table, log).into_iter().collect()],
+        "any" => some_items(&node, log).iter().map(|item| all_or_one(paths, item, log)).collect(),
+        "all" => vec![some_items(&node, log).iter().filter_map(|item| comparison(paths, item, log)).collect()],
+        _ => vec![comparison_in(paths, table, log).into_iter().collect()],
     })
 }
 
-fn all_or_one(node: &Node<'_>, log: &mut Log<'_>) -> Vec<ComparisonDraft> {
+fn all_or_one(paths: Paths, node: &Node<'_>, log: &mut Log<'_>) -> Vec<ComparisonDraft> {
     let Some(entries) = node.as_table() else {
-        node.wrong("a comparison", GUARD_REMEDY, log);
+        node.wrong("a comparison", paths.guard_remedy(), log);
         return Vec::new();
     };
     if !entries.contains_key("all") {
-        return comparison(node, log).into_iter().collect();
+        return comparison(paths, node, log).into_iter().collect();
     }
     let Some(all) = node.table(&keys::GUARD_ALL, log).and_then(|table| table.get("all")) else { return Vec::new() };
-    some_items(&all, log).iter().filter_map(|item| comparison(item, log)).collect()
+    some_items(&all, log).iter().filter_map(|item| comparison(paths, item, log)).collect()
 }
 
 fn some_items<'a>(node: &Node<'a>, log: &mut Log<'_>) -> Vec<Node<'a>> {
@@ -75,12 +73,12 @@ fn some_items<'a>(node: &Node<'a>, log: &mut Log<'_>) -> Vec<Node<'a>> {
     items
 }
 
-fn comparison(node: &Node<'_>, log: &mut Log<'_>) -> Option<ComparisonDraft> {
-    comparison_in(&node.table(&keys::COMPARISON, log)?, log)
+pub(crate) fn comparison(paths: Paths, node: &Node<'_>, log: &mut Log<'_>) -> Option<ComparisonDraft> {
+    comparison_in(paths, &node.table(&keys::COMPARISON, log)?, log)
 }
 
-fn comparison_in(table: &Table<'_>, log: &mut Log<'_>) -> Option<ComparisonDraft> {
-    let field = table.need("field", "say which field is compared: field = \"event.size\"", log);
+fn comparison_in(paths: Paths, table: &Table<'_>, log: &mut Log<'_>) -> Option<ComparisonDraft> {
+    let field = table.need("field", paths.field_remedy(), log);
     let operator = table.need("op", "say how it is compared: op = \"eq\"", log);
     let operators = Operator::ALL;
     let operator = operator.and_then(|node| node.choice(&operators, log));
@@ -88,12 +86,12 @@ fn comparison_in(table: &Table<'_>, log: &mut Log<'_>) -> Option<ComparisonDraft
     let value = match table.get("value") {
         None if exists => Some(Spot { value: Value::Json(Doc::new(true.into())), at: table.at.clone() }),
         None => {
-            table.need("value", "say what it is compared with: value = 1, or value = { from = \"data.size\" }", log);
+            table.need("value", paths.value_remedy(), log);
             None
         }
-        Some(node) => value(&node, log),
+        Some(node) => value(paths, &node, log),
     };
-    let field = field.and_then(|node| guard_path(&node, log));
+    let field = field.and_then(|node| paths.field(&node.text(log)?, log));
     let (field, operator, value) = (field?, operator?, value?);
     Some(ComparisonDraft {
         comparison: Comparison { field: field.value, operator: operator.value, value: value.value },
@@ -102,39 +100,7 @@ fn comparison_in(table: &Table<'_>, log: &mut Log<'_>) -> Option<ComparisonDraft
     })
 }
 
-pub(super) fn guard_path(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Path>> {
-    let text = node.text(log)?;
-    let path = path(&text, log)?;
-    if path.value.root == Root::Row {
-        no_row(&path.value, &text, log);
-        return None;
-    }
-    Some(path)
-}
-
-fn path(text: &Spot<&str>, log: &mut Log<'_>) -> Option<Spot<Path>> {
-    match text.value.parse::<Path>() {
-        Ok(path) => Some(Spot { value: path, at: text.at.clone() }),
-        Err(why) => {
-            let message = format!("{:?} is not a field path", excerpt(text.value));
-            let remedy = "write the document and the field: \"event.size\", \"data.nodes[0]\"";
-            // The kernel's own words name `row` too, which moves do not see.
-            let known = ["event", "desired", "data", "outputs", "row"]
-                .contains(&text.value.split(['.', '[']).next().unwrap_or_default());
-            let expected = if known { excerpt(&why) } else { "event, desired, data or outputs first".to_owned() };
-            log.add(Code::BadPath, &text.at, message, remedy).expected(expected).got(excerpt(text.value));
-            None
-        }
-    }
-}
-
-fn no_row(path: &Path, text: &Spot<&str>, log: &mut Log<'_>) {
-    let remedy = "use event, desired, data or outputs";
-    log.add(Code::BadPath, &text.at, format!("`{path}`: a machine's moves see no row"), remedy)
-        .got(excerpt(text.value));
-}
-
-pub(super) fn value(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
+pub(crate) fn value(paths: Paths, node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
     if node.as_table().is_none() {
         return Some(node.spot(Value::Json(Doc::new(node.json(log)?))));
     }
@@ -144,7 +110,7 @@ pub(super) fn value(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
         not_one(node, "a value", &keys::VALUE, "a literal table is written { value = { ... } }", log);
         return None;
     };
-    computed(&table.get(one)?, log)
+    computed(paths, &table.get(one)?, log)
 }
 
 /// The keys of a table that says how to come to a value, if it has no others. A table of none of them
@@ -168,30 +134,13 @@ fn known_alone<'a>(node: &Node<'a>, keys: &keys::Keys, what: &str, log: &mut Log
 }
 
 /// What `from`, `value` or `json` says.
-fn computed(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
+fn computed(paths: Paths, node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
     let value = match last(&node.path) {
-        "from" => Value::From(source(node, log)?),
+        "from" => Value::From(paths.source(node, log)?),
         "json" => Value::Json(json_text(node, log)?),
         _ => Value::Json(Doc::new(node.json(log)?)),
     };
     Some(node.spot(value))
-}
-
-pub(super) fn source(node: &Node<'_>, log: &mut Log<'_>) -> Option<Source> {
-    let text = node.text(log)?;
-    match text.value.parse::<Source>() {
-        Ok(Source::Field(path)) if path.root == Root::Row => {
-            no_row(&path, &text, log);
-            None
-        }
-        Ok(source) => Some(source),
-        Err(_) => {
-            let message = format!("{:?} is not a source", excerpt(text.value));
-            let remedy = "use now, now+5m, now-90s, execution, or a field such as \"event.size\"";
-            log.add(Code::BadPath, &text.at, message, remedy).got(excerpt(text.value));
-            None
-        }
-    }
 }
 
 fn json_text(node: &Node<'_>, log: &mut Log<'_>) -> Option<Doc> {
@@ -216,30 +165,26 @@ fn not_one(node: &Node<'_>, what: &str, keys: &keys::Keys, hint: &str, log: &mut
 }
 
 /// `{ "data.size" = { from = "event.size" }, "data.tries" = { increment = 1 } }`, in file order.
-pub(super) fn set(node: &Node<'_>, log: &mut Log<'_>) -> Vec<SetDraft> {
+pub(crate) fn set(paths: Paths, node: &Node<'_>, log: &mut Log<'_>) -> Vec<SetDraft> {
     let entries = node.entries(log);
     if entries.len() > MUTATIONS_MAX {
         let message = format!("`{}` has {} entries", node.path, entries.len());
         log.add(Code::TooLarge, &node.key, message, format!("keep at most {MUTATIONS_MAX}"));
     }
-    entries.into_iter().filter_map(|(key, node)| mutation(&key, &node, log)).collect()
+    entries.into_iter().filter_map(|(key, node)| mutation(paths, &key, &node, log)).collect()
 }
 
-fn mutation(key: &Spot<&str>, node: &Node<'_>, log: &mut Log<'_>) -> Option<SetDraft> {
-    if unquoted(key, node, log) {
+fn mutation(paths: Paths, key: &Spot<&str>, node: &Node<'_>, log: &mut Log<'_>) -> Option<SetDraft> {
+    if paths.unquoted(key, node, log) {
         return None;
     }
-    let field = set_path(key, log);
-    let change = change(node, log);
+    let field = paths.settable(key, log);
+    let change = change(paths, node, log);
     let (field, (operation, value)) = (field?, change?);
     if operation == Operation::Remove && field.value.segments.is_empty() {
         let message = format!("`{}` cannot be removed whole", field.value);
-        log.add(
-            Code::BadPath,
-            &field.at,
-            message,
-            format!("name a field: \"{}.x\" = {{ remove = true }}", field.value),
-        );
+        let remedy = format!("name a field: \"{}.x\" = {{ remove = true }}", field.value);
+        log.add(Code::BadPath, &field.at, message, remedy);
         return None;
     }
     Some(SetDraft {
@@ -249,53 +194,24 @@ fn mutation(key: &Spot<&str>, node: &Node<'_>, log: &mut Log<'_>) -> Option<SetD
     })
 }
 
-/// `data.size = 1` without quotes is a table to TOML.
-fn unquoted(key: &Spot<&str>, node: &Node<'_>, log: &mut Log<'_>) -> bool {
-    let known = |name: &str| keys::CHANGE.names.contains(&name);
-    let inner =
-        node.as_table().and_then(|entries| entries.keys().map(|key| key.get_ref().as_ref()).find(|name| !known(name)));
-    let Some(inner) = inner.filter(|_| matches!(key.value, "data" | "outputs")) else { return false };
-    let path = excerpt(&format!("{}.{inner}", key.value));
-    let message = format!("`{path}` is read as a table in a table");
-    log.add(Code::BadPath, &key.at, message, format!("write the path in quotes: \"{path}\" = ..."));
-    true
-}
-
-fn set_path(key: &Spot<&str>, log: &mut Log<'_>) -> Option<Spot<Path>> {
-    let field = path(key, log)?;
-    if !matches!(field.value.root, Root::Data | Root::Outputs) {
-        let name = excerpt(key.value);
-        log.add(
-            Code::BadPath,
-            &key.at,
-            format!("`{name}` cannot be set"),
-            "set fields of data or outputs; clients write desired",
-        )
-        .expected("a path that begins with data or outputs")
-        .got(name);
-        return None;
-    }
-    Some(field)
-}
-
-fn change(node: &Node<'_>, log: &mut Log<'_>) -> Option<(Operation, Spot<Value>)> {
+fn change(paths: Paths, node: &Node<'_>, log: &mut Log<'_>) -> Option<(Operation, Spot<Value>)> {
     if node.as_table().is_none() {
-        return Some((Operation::Set, value(node, log)?));
+        return Some((Operation::Set, value(paths, node, log)?));
     }
     let known = known_alone(node, &keys::CHANGE, "a change", log)?;
     let table = node.table(&keys::CHANGE, log)?;
     match known.as_slice() {
         ["append", "max"] => {
             let max = table.get("max").and_then(|node| node.integer(1..=APPEND_MAX as u64, log));
-            let value = value(&table.get("append")?, log);
+            let value = value(paths, &table.get("append")?, log);
             Some((Operation::Append { max: usize::try_from(max?.value).ok()? }, value?))
         }
-        ["append"] => Some((Operation::Append { max: APPEND_MAX }, value(&table.get("append")?, log)?)),
-        ["increment"] => Some((Operation::Increment, value(&table.get("increment")?, log)?)),
-        ["max"] => Some((Operation::Max, value(&table.get("max")?, log)?)),
-        ["min"] => Some((Operation::Min, value(&table.get("min")?, log)?)),
+        ["append"] => Some((Operation::Append { max: APPEND_MAX }, value(paths, &table.get("append")?, log)?)),
+        ["increment"] => Some((Operation::Increment, value(paths, &table.get("increment")?, log)?)),
+        ["max"] => Some((Operation::Max, value(paths, &table.get("max")?, log)?)),
+        ["min"] => Some((Operation::Min, value(paths, &table.get("min")?, log)?)),
         ["remove"] => remove(&table.get("remove")?, log),
-        [one @ ("from" | "value" | "json")] => Some((Operation::Set, computed(&table.get(one)?, log)?)),
+        [one @ ("from" | "value" | "json")] => Some((Operation::Set, computed(paths, &table.get(one)?, log)?)),
         _ => {
             not_one(node, "a change", &keys::CHANGE, "`append` may have `max` beside it", log);
             None

@@ -1,6 +1,6 @@
 //! Leases: which ones executions may have, on what terms, and how states and transitions name them.
 
-use super::field;
+use super::path::Paths;
 use crate::draft::LeaseDraft;
 use crate::keys;
 use crate::log::{Log, Spot, excerpt};
@@ -102,7 +102,7 @@ fn name(item: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<Value>> {
     }
     let table = item.table(&keys::LEASE_FROM, log)?;
     let from = table.need("from", "say which field holds the name: { from = \"data.cluster\" }", log)?;
-    match field::source(&from, log)? {
+    match Paths::Documents.source(&from, log)? {
         Source::Now(_) => {
             let message = format!("`{}` is a time, which is no lease\'s name", from.path);
             log.add(Code::BadPath, &from.at(), message, "name a field with text: { from = \"data.cluster\" }");

@@ -3,9 +3,12 @@
 
 pub(crate) mod field;
 mod lease;
+mod path;
 mod state;
 mod target;
 mod timer;
+
+pub(crate) use path::Paths;
 
 use crate::draft::{ContractDraft, Draft, EventDraft, Schema, Written};
 use crate::keys;
@@ -57,7 +60,7 @@ pub(crate) fn manifest<'a>(entries: &'a DeTable<'a>, log: &mut Log<'_>) -> Draft
     });
     Draft {
         machine: machine.map(|name| name.value),
-        owner: owner.and_then(|node| owner_text(&node, log)),
+        owner: owner.and_then(|node| owner_text(&node, "machine", log)),
         has_component: table.get("component").is_some(),
         component: table.get("component").and_then(|node| component(&node, log)),
         initial,
@@ -85,7 +88,12 @@ pub(crate) fn manifest<'a>(entries: &'a DeTable<'a>, log: &mut Log<'_>) -> Draft
     }
 }
 
-fn choice<T: Copy>(table: &Table<'_>, key: &str, choices: &[(&'static str, T)], log: &mut Log<'_>) -> Option<T> {
+pub(crate) fn choice<T: Copy>(
+    table: &Table<'_>,
+    key: &str,
+    choices: &[(&'static str, T)],
+    log: &mut Log<'_>,
+) -> Option<T> {
     table.get(key)?.choice(choices, log).map(|found| found.value)
 }
 
@@ -115,7 +123,7 @@ where
     found
 }
 
-fn owner_text(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {
+pub(crate) fn owner_text(node: &Node<'_>, what: &str, log: &mut Log<'_>) -> Option<String> {
     let text = node.text(log)?;
     let good = !text.value.trim().is_empty()
         && text.value.len() <= TEXT_BYTES_MAX
@@ -124,7 +132,7 @@ fn owner_text(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {
         log.add(
             Code::BadValue,
             &text.at,
-            "`owner` does not say who answers for the machine",
+            format!("`owner` does not say who answers for the {what}"),
             "write a team or person and how to reach them",
         )
         .expected(format!("1 to {TEXT_BYTES_MAX} bytes without control characters"))
@@ -205,7 +213,7 @@ fn document<'a>(node: Node<'a>, log: &mut Log<'_>) -> Option<Written<'a>> {
     Some(Written { doc, node })
 }
 
-fn schema<'a>(node: Option<Node<'a>>, log: &mut Log<'_>) -> Schema<'a> {
+pub(crate) fn schema<'a>(node: Option<Node<'a>>, log: &mut Log<'_>) -> Schema<'a> {
     let Some(node) = node else { return Schema::None };
     let is_schema = node.as_table().is_some() || matches!(node.value.get_ref(), toml::de::DeValue::Boolean(_));
     if !is_schema {

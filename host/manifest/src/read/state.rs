@@ -1,5 +1,6 @@
 //! A state: its step, moves, deadlines, retries and failure paths.
 
+use super::path::Paths;
 use super::timer::{self, Calendar};
 use super::{any_duration, choice, field, lease};
 use crate::draft::{FailureDraft, GuardDraft, MoveDraft, StateDraft};
@@ -131,10 +132,10 @@ fn allowed(node: &Node<'_>, keys: &keys::Keys, log: &mut Log<'_>) -> Option<Move
         at: node.key.clone(),
         has_to: to.is_some(),
         to: to.and_then(|node| target(&node, log)),
-        guard: guard.map_or(GuardDraft::None, |node| field::guard(&node, log)),
+        guard: guard.map_or(GuardDraft::None, |node| field::guard(Paths::Documents, &node, log)),
         requires: requires.map(|node| lease::names(&node, log)).unwrap_or_default(),
         has_set: set.is_some(),
-        set: set.map(|node| field::set(&node, log)).unwrap_or_default(),
+        set: set.map(|node| field::set(Paths::Documents, &node, log)).unwrap_or_default(),
     })
 }
 
@@ -183,6 +184,6 @@ fn failure(table: &Table<'_>, key: &str, log: &mut Log<'_>) -> Option<FailureDra
     let to = table.need("to", "name the state it enters, or write \"park\" alone", log);
     Some(FailureDraft::To {
         to: to.and_then(|node| target(&node, log)),
-        set: table.get("set").map(|node| field::set(&node, log)).unwrap_or_default(),
+        set: table.get("set").map(|node| field::set(Paths::Documents, &node, log)).unwrap_or_default(),
     })
 }

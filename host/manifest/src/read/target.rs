@@ -1,5 +1,6 @@
 //! `[targets]`: where effects may go, and how.
 
+use super::path::Paths;
 use super::state::retry;
 use super::{choice, field};
 use crate::draft::TargetDraft;
@@ -122,7 +123,7 @@ fn fence(node: &Node<'_>, log: &mut Log<'_>) -> Option<Value> {
     if node.as_text() == Some("entity") {
         return None;
     }
-    let found: Spot<Value> = field::value(node, log)?;
+    let found: Spot<Value> = field::value(Paths::Documents, node, log)?;
     if let Value::Json(literal) = &found.value {
         let Some(name) = literal.value().as_str() else {
             node.wrong("the name of a lease", "write \"cluster/a\", { from = \"data.cluster\" } or \"entity\"", log);

@@ -1,5 +1,6 @@
 //! Timers: when each is due and what it does; and the calendars that several of them share.
 
+use super::path::Paths;
 use super::{any_duration, field};
 use crate::calendar;
 use crate::draft::{GuardDraft, MoveDraft, TimerDraft};
@@ -68,7 +69,7 @@ pub(super) fn read(node: &Node<'_>, calendars: &[Calendar], log: &mut Log<'_>) -
             guard: GuardDraft::None,
             requires: Vec::new(),
             has_set: set.is_some(),
-            set: set.map(|node| field::set(&node, log)).unwrap_or_default(),
+            set: set.map(|node| field::set(Paths::Documents, &node, log)).unwrap_or_default(),
         };
         // Named by position, not by length: a longer wait is still the same timer to a next revision.
         let name = match named {
@@ -142,7 +143,7 @@ fn instant(table: &Table<'_>, log: &mut Log<'_>) -> Option<Spot<Due>> {
         return None;
     }
     beside(table, "at", &[], log);
-    field::guard_path(&at, log).map(|path| Spot { value: Due::At(path.value), at: path.at })
+    Paths::Documents.field(&at.text(log)?, log).map(|path| Spot { value: Due::At(path.value), at: path.at })
 }
 
 fn rule(table: &Table<'_>, key: &str, node: &Node<'_>, calendars: &[Calendar], log: &mut Log<'_>) -> Option<Spot<Due>> {
