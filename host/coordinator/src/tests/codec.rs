@@ -4,10 +4,11 @@ use super::run;
 use super::world::{Kept, World, accepted, command, deploy, entity, parse, rest};
 use crate::codec::{decode, encode, entities, histories, range};
 use interlock_kernel::command::{Create, OnExisting, Outcome, Verb};
-use interlock_kernel::ids::{EntityId, EntityKey, EventId, MachineName, Name};
-use interlock_kernel::record::{Key, Part};
+use interlock_kernel::doc::Digest;
+use interlock_kernel::ids::{EntityId, EntityKey, EventId, MachineName, Name, TableName};
+use interlock_kernel::record::{Key, Part, Place};
 use interlock_kernel::time::{StoreTime, WallTime};
-use interlock_kernel::view::Span;
+use interlock_kernel::view::{IndexSpan, Span};
 use interlock_kernel::{Incarnation, SessionId};
 
 /// xorshift: the same seed gives the same keys.
@@ -60,7 +61,7 @@ impl Draw {
     fn key(&mut self, sessions: &[SessionId], incarnations: &[Incarnation]) -> Key {
         let session = sessions[self.below(sessions.len() as u64) as usize];
         let incarnation = incarnations[self.below(incarnations.len() as u64) as usize];
-        match self.below(13) {
+        match self.below(27) {
             0 => Key::Machine(self.machine()),
             1 => Key::Revision(self.machine(), self.number()),
             2 => Key::Head(self.entity()),
@@ -73,8 +74,52 @@ impl Draw {
             9 => Key::Open(session, self.entity()),
             10 => Key::Session(session),
             11 => Key::Expiry(StoreTime(self.number()), self.number(), self.below(1 << 32) as u32),
-            _ => Key::Secret,
+            12 => Key::Lease(parse(&self.row())),
+            13 => Key::LeaseEntry(parse(&self.row()), self.number()),
+            14 => Key::Lapse(StoreTime(self.number()), parse(&self.row())),
+            15 => Key::Effect(self.entity(), self.number()),
+            16 => Key::Outbox(self.machine(), self.name(), StoreTime(self.number()), self.entity(), self.number()),
+            17 => Key::Flight(session, self.entity(), self.number()),
+            18 => Key::Table(self.table()),
+            19 => Key::TableSpec(self.table(), self.number()),
+            20 => Key::Row(self.table(), parse(&self.row())),
+            21 | 22 => self.indexed(),
+            23 => Key::RowDue(StoreTime(self.number()), self.table(), parse(&self.row())),
+            24 => Key::RowHeld(self.entity(), incarnation, self.number(), self.table(), parse(&self.row())),
+            25 => Key::RowEntry(self.table(), self.number()),
+            _ => match self.below(3) {
+                0 => Key::Memo(self.entity(), Digest::of(&[&self.number().to_be_bytes()])),
+                1 => Key::Answered(self.event()),
+                _ => Key::Secret,
+            },
         }
+    }
+
+    fn table(&mut self) -> TableName {
+        parse(&format!("t{}", self.text(&['a', '_'], 1)))
+    }
+
+    fn row(&mut self) -> String {
+        format!("r{}", self.text(&['a', 'b', '/', '@'], 3))
+    }
+
+    /// Fields as an index has them: whole values, with zeros and all.
+    fn fields(&mut self) -> Vec<u8> {
+        let one = |draw: &mut Self| match draw.below(4) {
+            0 => vec![1],
+            1 => vec![5, draw.below(3) as u8, 0, draw.below(3) as u8],
+            2 => vec![5, 0xFF, 0xFF, draw.below(256) as u8],
+            _ => vec![6, draw.below(2) as u8 + 1, 0, 1],
+        };
+        [one(self), one(self)].concat()
+    }
+
+    fn place(&mut self) -> Place {
+        Place { seq: self.number(), n: self.below(1 << 32) as u32 }
+    }
+
+    fn indexed(&mut self) -> Key {
+        Key::RowIndex(self.table(), self.below(2) as u32, self.fields(), self.place(), parse(&self.row()))
     }
 }
 
@@ -128,6 +173,9 @@ fn bytes_are_ordered_as_times_numbers_and_names_are() {
             (Key::Expiry(a, x, s), Key::Expiry(b, y, t)) => (a, x, s).cmp(&(b, y, t)),
             (Key::Inbox(a, x), Key::Inbox(b, y)) => (a, x).cmp(&(b, y)),
             (Key::Head(a), Key::Head(b)) => a.cmp(b),
+            (Key::Row(a, x), Key::Row(b, y)) => (a, x).cmp(&(b, y)),
+            (Key::RowDue(a, x, s), Key::RowDue(b, y, t)) => (a, x, s).cmp(&(b, y, t)),
+            (Key::RowIndex(a, i, f, p, x), Key::RowIndex(b, j, g, q, y)) => (a, i, f, p, x).cmp(&(b, j, g, q, y)),
             (Key::Dedup(a, x), Key::Dedup(b, y)) => (a, x).cmp(&(b, y)),
             // Newest first, within an entity.
             (Key::History(a, x, s), Key::History(b, y, t)) => a.cmp(b).then((y, t).cmp(&(x, s))),
@@ -175,13 +223,53 @@ fn a_run_of_keys_holds_exactly_its_own() {
                 matches!(other, Key::History(of, i, n) if *of == id && *i == incarnation && *n <= newest),
                 matches!(other, Key::History(of, ..) if *of == id),
                 crate::views::entity_of(other.clone()).is_some_and(|of| of.machine == id.machine)
-                    && !matches!(other, Key::Due(..) | Key::Timer(..) | Key::Open(..)),
+                    && !matches!(
+                        other,
+                        Key::Due(..)
+                            | Key::Timer(..)
+                            | Key::Open(..)
+                            | Key::Outbox(..)
+                            | Key::Flight(..)
+                            | Key::RowHeld(..)
+                    ),
             ];
             for (nth, (run, belongs)) in runs.iter().zip(belongs).enumerate() {
                 if nth == 2 && until.0 == u64::MAX {
                     continue;
                 }
                 assert_eq!(inside(run, other), belongs, "run {nth} of {key:?}: {other:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_of_an_index_holds_what_stands_between_two_beginnings() {
+    let mut draw = Draw(11);
+    let keys: Vec<Key> = (0..400).map(|_| draw.indexed()).collect();
+    for _ in 0..400 {
+        let Key::RowIndex(table, index, fields, place, row) = draw.indexed() else { continue };
+        let beginning =
+            |fields: Vec<u8>, draw: &mut Draw| fields[..[0, 4, 8][draw.below(3) as usize].min(fields.len())].to_vec();
+        let (a, b) = (draw.fields(), draw.fields());
+        let (a, b) = (beginning(a, &mut draw), beginning(b, &mut draw));
+        let (from, to) = if a <= b { (a, b) } else { (b, a) };
+        let to = (draw.below(3) > 0).then_some(to);
+        let after = (draw.below(2) > 0).then(|| (fields.clone(), place, row.clone()));
+        for back in [false, true] {
+            let (table, after, to) = (table.clone(), after.clone(), to.clone());
+            let span = IndexSpan { table, index, from: from.clone(), to, after, back };
+            let (first, behind) = range(&Span::RowIndex(Box::new(span.clone())));
+            for key in &keys {
+                let Key::RowIndex(of, number, fields, place, row) = key else { continue };
+                let entry = (fields.clone(), *place, row.clone());
+                let belongs = *of == span.table
+                    && *number == span.index
+                    && span.from <= *fields
+                    && span.to.as_ref().is_none_or(|to| fields < to)
+                    && span.after.as_ref().is_none_or(|after| if back { entry < *after } else { entry > *after });
+                let bytes = encode(key);
+                assert_eq!(first <= bytes && bytes < behind, belongs, "{span:?}: {key:?}");
             }
         }
     }

@@ -13,6 +13,7 @@ mod leases;
 mod lists;
 mod pending;
 mod repair;
+mod rows;
 mod say;
 mod time;
 mod verbs;
