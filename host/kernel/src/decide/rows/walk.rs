@@ -70,7 +70,7 @@ struct Stream {
 
 impl Wanted<'_> {
     /// Whether a row is meant.
-    fn takes(&self, row: &Row, mismatches: &mut u32) -> bool {
+    fn wants(&self, row: &Row, mismatches: &mut u32) -> bool {
         let roots = Roots { row: Some(row.value.value()), ..self.roots };
         self.filter.judge(&roots, mismatches) == Verdict::Holds
     }
@@ -255,7 +255,7 @@ impl Walk {
             return Ok(Step::Passed);
         }
         let row = table.row(&key)?.cloned();
-        Ok(match row.filter(|row| wanted.takes(row, mismatches)) {
+        Ok(match row.filter(|row| wanted.wants(row, mismatches)) {
             Some(_) => Step::Met(rank),
             None => Step::Passed,
         })
