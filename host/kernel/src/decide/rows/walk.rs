@@ -204,7 +204,7 @@ impl Walk {
         Rank { bytes, place, key: key.clone() }
     }
 
-    fn before(&self, a: &Rank, b: &Rank) -> bool {
+    fn precedes(&self, a: &Rank, b: &Rank) -> bool {
         if self.back { a > b } else { a < b }
     }
 
@@ -243,7 +243,7 @@ impl Walk {
         for (at, stream) in self.streams.iter().enumerate() {
             let Some((rank, _)) = stream.head.front() else { continue };
             let best = first.and_then(|first| self.streams.get(first)?.head.front());
-            if best.is_none_or(|(best, _)| self.before(rank, best)) {
+            if best.is_none_or(|(best, _)| self.precedes(rank, best)) {
                 first = Some(at);
             }
         }
@@ -251,7 +251,7 @@ impl Walk {
             return Ok(Step::Over);
         };
         self.looked_at = self.looked_at.saturating_add(1);
-        if self.after.as_ref().is_some_and(|after| !self.before(after, &rank)) || !self.seen.insert(key.clone()) {
+        if self.after.as_ref().is_some_and(|after| !self.precedes(after, &rank)) || !self.seen.insert(key.clone()) {
             return Ok(Step::Passed);
         }
         let row = table.row(&key)?.cloned();
@@ -281,7 +281,7 @@ impl Walk {
             }
         }
         if let Some(after) = &after {
-            found.retain(|(rank, _)| self.before(after, rank));
+            found.retain(|(rank, _)| self.precedes(after, rank));
         }
         found.sort_unstable_by(|a, b| if self.back { b.cmp(a) } else { a.cmp(b) });
         Ok(Ok(found))
