@@ -215,7 +215,7 @@ fn oversized(ask: &RowsAsk) -> Option<Rejection> {
 }
 
 /// Whether a request changes anything.
-fn writes(ask: &RowsAsk) -> bool {
+fn changes_something(ask: &RowsAsk) -> bool {
     ask.ops.iter().any(|op| !matches!(op.what, RowAsk::Get { .. }))
 }
 
@@ -287,7 +287,7 @@ pub(super) fn client(given: &Given<'_>, ask: &ClientRows) -> Result<Decision, St
     let until = given.now.store.plus(ANSWER_MS);
     let mut writes = Vec::new();
     if let (Some(key), Some(id)) = (key, &ask.id)
-        && self::writes(&ask.ask)
+        && changes_something(&ask.ask)
     {
         let mut memo = match remember(request, &answered, Some(until)) {
             Ok(memo) => memo,
@@ -341,7 +341,7 @@ pub(super) fn step(given: &Given<'_>, claim: &Claim, ask: &StepRows) -> Result<D
         draft.progressed()?;
         return draft.finish(Outcome::Rows { answers, replayed: true });
     }
-    let kept = writes(&ask.ask);
+    let kept = changes_something(&ask.ask);
     if kept && draft.head.memos >= MEMOS_MAX {
         let expected = format!("at most {MEMOS_MAX} requests on rows since the visit began or was saved (memos_max)");
         return draft.refuse(Rejection::new(Code::Limit, &claim.execution, expected, "one more"));
