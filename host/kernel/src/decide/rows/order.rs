@@ -75,7 +75,7 @@ fn put_number(number: &Number, out: &mut Vec<u8>) {
         None => (number.as_f64().unwrap_or_default(), 0),
     };
     let bits = (float + 0.0).to_bits(); // -0 is 0
-    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    let ordered = if bits >> 63 == 1 { bits ^ u64::MAX } else { bits | 1 << 63 };
     out.extend_from_slice(&ordered.to_be_bytes());
     out.extend_from_slice(&(above.cast_unsigned() ^ 1 << 31).to_be_bytes());
 }
