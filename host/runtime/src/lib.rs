@@ -28,6 +28,7 @@ mod check;
 mod component;
 mod engine;
 mod files;
+mod fit;
 mod guest;
 mod host;
 mod library;
@@ -39,5 +40,6 @@ mod wasi;
 
 pub use attempt::{Runs, Wasm};
 pub use check::{Inspection, Power, Problem, inspect};
+pub use fit::{Fit, fit};
 pub use engine::{EngineError, EngineOptions, Engines, Place};
 pub use library::{Added, Library, LibraryError};

@@ -121,6 +121,7 @@ mod answer;
 mod around;
 mod command;
 mod convert;
+mod convert_rows;
 mod effect;
 mod fault;
 mod host;

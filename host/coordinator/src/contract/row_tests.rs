@@ -1,0 +1,1 @@
+//! What becomes of a step's words about rows.
