@@ -16,9 +16,6 @@ mod rows;
 mod stopped;
 mod words;
 
-#[cfg(test)]
-mod row_tests;
-
 pub use effects::Asked;
 pub use leases::Wanted;
 pub use lines::{LOG_BYTES_MAX, LOG_FIELDS_MAX, LOG_LINES_MAX, LOG_TEXT_BYTES_MAX, Level, Line, Lines, escape};

@@ -1,1 +1,0 @@
-//! What becomes of a step's words about rows.
