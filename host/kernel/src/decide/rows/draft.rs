@@ -375,7 +375,9 @@ pub(super) fn shown(key: &RowKey, row: &Row, fields: &[String]) -> RowShown {
                 all.iter().filter(|(name, _)| fields.contains(name)).map(|(a, b)| (a.clone(), b.clone())).collect();
             Doc::new(Json::Object(kept))
         }
-        _ => row.value.clone(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) | Json::Object(_) => {
+            row.value.clone()
+        }
     };
     RowShown {
         key: key.clone(),
