@@ -46,6 +46,7 @@ mod path;
 mod problem;
 mod read;
 mod render;
+pub mod rows;
 mod schema;
 mod shape;
 mod shelf;
