@@ -30,6 +30,9 @@ mod show;
 
 pub use show::{answer, found, row};
 
+use crate::log::Log;
+use crate::node::Node;
+use crate::problem::Code;
 use at::At;
 use interlock_kernel::doc::{self, BadDoc};
 use interlock_kernel::rows::{QueryAsk, RowOp, RowsAsk};
@@ -81,6 +84,19 @@ pub fn text(text: &str) -> Result<Json, Misread> {
         BadDoc::Syntax(why) => misread("JSON", why),
         BadDoc::Size(bytes) => misread("a shorter text", format!("{bytes} bytes")),
     })
+}
+
+/// A request that stands in a text of TOML, such as a scenario: what cannot be read is a problem at its own place.
+pub fn in_toml<T>(node: &Node<'_>, log: &mut Log<'_>, read: impl FnOnce(&Json) -> Result<T, Misread>) -> Option<T> {
+    let misread = match read(&node.json(log)?) {
+        Ok(found) => return Some(found),
+        Err(misread) => misread,
+    };
+    let message = format!("`{}` cannot be read at {:?}", node.path, misread.at);
+    log.add(Code::BadValue, &node.place(&misread.at), message, format!("write {}", misread.expected))
+        .expected(misread.expected)
+        .got(misread.got);
+    None
 }
 
 /// Several operations and their conditions: `{"require": [...], "ops": [...]}`.
