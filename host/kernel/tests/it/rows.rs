@@ -200,6 +200,24 @@ pub(crate) fn four(table: &Table) -> World {
     world
 }
 
+/// So many rows `j000`, `j001`, and so on.
+fn many(world: &mut World, count: usize, value: &str) {
+    let all: Vec<RowOp> = (0..count).map(|nth| put(&format!("j{nth:03}"), value)).collect();
+    for ops in all.chunks(ROW_OPS_MAX) {
+        world.ok(client(ops.to_vec()));
+    }
+}
+
+/// Everything that a table's declaration asks for is done.
+pub(crate) fn tended(world: &mut World) {
+    for _ in 0..100 {
+        if !matches!(world.ok(Verb::Tend(table_name("jobs"))), Outcome::Tended { more: true, .. }) {
+            return;
+        }
+    }
+    panic!("a table that wants tending for ever");
+}
+
 fn status(filter: &str) -> Filter {
     all(&format!("row.status eq \"{filter}\""))
 }
@@ -734,9 +752,7 @@ fn many_claims_are_taken_back_a_few_at_a_time() {
     let mut table = queue(&[]);
     table.claim.on_end = OnEnd::Release;
     let (mut world, id) = working(&table);
-    for nth in 0..300 {
-        one(&mut world, put(&format!("j{nth:03}"), r#"{"status":"pending"}"#));
-    }
+    many(&mut world, 300, r#"{"status":"pending"}"#);
     step_asks(&mut world, &id, vec![claim(300)]).unwrap();
     let execution = world.claim(&id).execution;
     world.go(&id, "idle");
@@ -875,11 +891,7 @@ fn the_same_declaration_twice_is_one() {
 #[test]
 fn an_index_is_filled_while_the_table_is_used() {
     let mut world = four(&queue(&[]));
-    world.unchecked = true;
-    for nth in 0..600 {
-        one(&mut world, put(&format!("j{nth:03}"), r#"{"n":0,"status":"later"}"#));
-    }
-    world.unchecked = false;
+    many(&mut world, 600, r#"{"n":0,"status":"later"}"#);
     world.ok(declared(&queue(&[("by-n", &["n"])])));
     let by = || Order { by: OrderBy::Index(name("by-n")), descending: true };
     let ask = || op(RowAsk::Claim { filter: None, set: None, order: by(), limit: 2, delete: false });
@@ -893,7 +905,7 @@ fn an_index_is_filled_while_the_table_is_used() {
     assert!(matches!(world.ok(Verb::Tend(table_name("jobs"))), Outcome::Tended { more: false, .. }));
     assert_eq!(taken(&one(&mut world, ask())), ["a", "j599"]);
     world.ok(declared(&queue(&[])));
-    while matches!(world.ok(Verb::Tend(table_name("jobs"))), Outcome::Tended { more: true, .. }) {}
+    tended(&mut world);
     let left = world.records.keys().filter(|key| matches!(key, Key::RowIndex(_, 1, ..))).count();
     assert_eq!(left, 0, "its entries go with the index");
 }
@@ -905,7 +917,7 @@ fn a_dropped_table_goes_with_all_it_had() {
     world.ok(Verb::DropTable(table_name("jobs")));
     assert_eq!(refused(&mut world, put("x", "1")).got, "one that is being dropped");
     assert_eq!(world.refused(declared(&queue(&[]))).code, Code::Busy);
-    while matches!(world.ok(Verb::Tend(table_name("jobs"))), Outcome::Tended { more: true, .. }) {}
+    tended(&mut world);
     let rest: Vec<&Key> = world.records.keys().filter(|key| !matches!(key, Key::Session(_) | Key::Secret)).collect();
     assert!(rest.is_empty(), "{rest:?}");
     assert_eq!(world.refused(Verb::DropTable(table_name("jobs"))).code, Code::NotFound);
