@@ -47,7 +47,7 @@ mod shape;
 
 pub use book::{CompiledMachine, RuleBook, Uncompiled};
 pub use calendar::time_zones;
-pub use fences::{SharedFence, shared_fences};
+pub use fences::unshared_fences;
 pub use parse::{Manifest, Report, parse, parse_as_of};
 pub use problem::{CODES, Problem, Severity};
 pub use render::render;
