@@ -47,11 +47,7 @@ impl Doc {
         if text.len() > DOCUMENT_BYTES_MAX.saturating_mul(2) {
             return Err(BadDoc::Size(text.len()));
         }
-        let value: Value = serde_json::from_str(text).map_err(|why| BadDoc::Syntax(why.to_string()))?;
-        if let Some(digits) = long_integer(text) {
-            return Err(BadDoc::Integer(digits.to_owned()));
-        }
-        let doc = Self::new(value);
+        let doc = Self::new(exact(text)?);
         match doc.text.len() {
             0..=DOCUMENT_BYTES_MAX => Ok(doc),
             got => Err(BadDoc::Size(got)),
@@ -123,6 +119,18 @@ impl<'de> Deserialize<'de> for Doc {
         let text = String::deserialize(from)?;
         // Written anew: two equal documents have one text, whatever stood in the bytes.
         serde_json::from_str(&text).map(Self::new).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Reads JSON text of any length: what a document is read from, and requests that hold several.
+///
+/// # Errors
+/// [`BadDoc`] if it is not JSON or has an integer outside 64 bits.
+pub fn exact(text: &str) -> Result<Value, BadDoc> {
+    let value = serde_json::from_str(text).map_err(|why| BadDoc::Syntax(why.to_string()))?;
+    match long_integer(text) {
+        Some(digits) => Err(BadDoc::Integer(digits.to_owned())),
+        None => Ok(value),
     }
 }
 

@@ -164,7 +164,7 @@ struct Slot {
 
 enum Doing {
     Computing,
-    Asking(Asked, Option<oneshot::Sender<()>>),
+    Asking(Box<Asked>, Option<oneshot::Sender<()>>),
     Over,
 }
 
@@ -211,7 +211,7 @@ impl Hand {
     pub(crate) fn held(&self) -> Vec<Held> {
         let table = self.lock();
         let asking = table.slots.iter().enumerate().filter_map(|(place, slot)| match &slot.doing {
-            Doing::Asking(asked, Some(_)) => Some(held(place, slot, asked.clone())),
+            Doing::Asking(asked, Some(_)) => Some(held(place, slot, (**asked).clone())),
             _ => None,
         });
         asking.collect()
@@ -306,7 +306,7 @@ impl Probe for Grip {
         self.with(|slot, _| {
             slot.calls += u32::from(!matches!(call, Call::LookAgain));
             slot.given_up = false;
-            slot.doing = Doing::Asking(Asked::of(&call), Some(go));
+            slot.doing = Doing::Asking(Box::new(Asked::of(&call)), Some(go));
         });
         Box::pin(async move {
             // Dropped with the whole hand: the host is gone, and this attempt with it.

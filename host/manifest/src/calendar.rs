@@ -51,6 +51,11 @@ pub(crate) fn instant(text: &str) -> Option<WallTime> {
     i64::try_from(whole + i128::from(part > 0)).ok().map(WallTime)
 }
 
+/// RFC 3339 in UTC, to the millisecond; the number itself if no calendar has it.
+pub(crate) fn rfc3339(time: WallTime) -> String {
+    Timestamp::from_millisecond(time.0).map_or_else(|_| time.0.to_string(), |time| format!("{time:.3}"))
+}
+
 /// The year of an instant, in Greenwich.
 pub(crate) fn year(at: WallTime) -> Option<i16> {
     let at = Timestamp::from_millisecond(at.0).ok()?;

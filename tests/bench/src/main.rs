@@ -5,7 +5,7 @@
 //! are reported, never asserted: timing fails nobody's build.
 //!
 //! `sync.rs` is the disk, `raw.rs` redb alone, `transitions.rs` the coordinator, `steps.rs`
-//! everything, `outside.rs` leases, effects and timers, `scale.rs` a store that grows and is killed; `report.rs` shows it.
+//! everything, `outside.rs` leases, effects and timers, `rows.rs` tables, `scale.rs` a store that grows and is killed; `report.rs` shows it.
 
 mod bed;
 mod hardware;
@@ -13,8 +13,10 @@ mod load;
 mod outside;
 mod raw;
 mod report;
+mod rows;
 mod scale;
 mod scripted;
+mod skip_locked;
 mod spread;
 mod stage;
 mod steps;
@@ -77,6 +79,8 @@ enum Measurement {
     Effects,
     /// Timers among many that wait.
     Timers,
+    /// Rows: updates, upserts, claims; PostgreSQL's beside them if it is here.
+    Rows,
     /// Restart, cost and memory by entities.
     Scale,
 }
@@ -173,6 +177,15 @@ async fn run(
     }
     if chosen(Measurement::Timers) {
         show(outside::timers(dir, extent.sizes).await?);
+    }
+    if chosen(Measurement::Rows) {
+        let sizes: Vec<usize> = sizes.iter().copied().filter(|size| [1, 64].contains(size)).collect();
+        show(rows::rates(dir, &sizes, extent.load, extent.raw_jobs / 4).await?);
+        match skip_locked::measure(dir, &sizes, extent.load)? {
+            Some(group) => show(group),
+            None => println!("\nPostgreSQL is not installed here: its figures are left out"),
+        }
+        show(rows::among(dir, extent.sizes).await?);
     }
     if chosen(Measurement::Scale) {
         let dir = dir.join("scale");

@@ -200,6 +200,24 @@ pub(crate) fn four(table: &Table) -> World {
     world
 }
 
+/// So many rows `j000`, `j001`, and so on.
+fn many(world: &mut World, count: usize, value: &str) {
+    let all: Vec<RowOp> = (0..count).map(|nth| put(&format!("j{nth:03}"), value)).collect();
+    for ops in all.chunks(ROW_OPS_MAX) {
+        world.ok(client(ops.to_vec()));
+    }
+}
+
+/// Everything that a table's declaration asks for is done.
+pub(crate) fn tended(world: &mut World) {
+    for _ in 0..100 {
+        if !matches!(world.ok(Verb::Tend(table_name("jobs"))), Outcome::Tended { more: true, .. }) {
+            return;
+        }
+    }
+    panic!("a table that wants tending for ever");
+}
+
 fn status(filter: &str) -> Filter {
     all(&format!("row.status eq \"{filter}\""))
 }
@@ -505,6 +523,62 @@ fn a_request_has_a_bounded_number_of_operations() {
     assert_eq!(world.refused(many(ROW_OPS_MAX + 1)).code, Code::Limit);
 }
 
+#[test]
+fn a_request_writes_a_bounded_number_of_bytes() {
+    let mut world = four(&queue(&[]));
+    let text = "x".repeat(250_000);
+    let large = |n: usize| (0..n).map(|nth| put(&format!("l{nth}"), &format!("\"{text}\""))).collect::<Vec<_>>();
+    world.ok(client(large(25)));
+    let refused = world.refused(client(large(26)));
+    assert_eq!((refused.code, refused.subject.as_str()), (Code::Limit, "rows"));
+    assert!(refused.expected.contains("row_written_bytes_max"), "{refused}");
+}
+
+#[test]
+fn a_claim_says_that_there_is_more_where_its_bytes_end() {
+    let mut world = four(&queue(&[]));
+    let text = "x".repeat(250_000);
+    for nth in 0..6 {
+        one(&mut world, put(&format!("l{nth}"), &format!(r#"{{"status":"pending","text":"{text}"}}"#)));
+    }
+    let answer = one(&mut world, claim(100));
+    assert!(matches!(&answer, RowAnswer::Claimed { more: true, .. }));
+    assert_eq!(taken(&answer).len(), 4 + 4, "the last that fits in a mebibyte");
+    let answer = one(&mut world, claim(100));
+    assert!(matches!(&answer, RowAnswer::Claimed { more: false, .. }));
+    assert_eq!(taken(&answer).len(), 2);
+}
+
+#[test]
+fn what_is_claimed_and_deleted_is_no_more_than_can_be_remembered() {
+    let (mut world, id) = working(&queue(&[]));
+    let long = "k".repeat(190);
+    let ops = |from: usize| -> Vec<RowOp> {
+        (from..from + 50).map(|n| put(&format!("{long}{n:04}"), r#"{"status":"pending"}"#)).collect()
+    };
+    for from in 0..20 {
+        world.ok(client(ops(from * 50)));
+    }
+    let take = |delete| op(RowAsk::Claim { filter: None, set: None, order: Order::default(), limit: 1_000, delete });
+    let (answers, _) = step_asks(&mut world, &id, vec![take(true)]).unwrap();
+    assert!(matches!(&answers[0], RowAnswer::Claimed { more: true, rows, .. } if rows.len() > 300));
+    let (answers, _) = step_asks(&mut world, &id, vec![take(false)]).unwrap();
+    assert!(matches!(&answers[0], RowAnswer::Claimed { rows, .. } if rows.len() > 500));
+    for (key, bytes) in world.records.bytes() {
+        assert!(bytes.len() < 256 * 1024, "{key:?}: {} bytes", bytes.len());
+    }
+}
+
+#[test]
+fn answers_that_are_remembered_together_are_bounded() {
+    let (mut world, id) = working(&queue(&[]));
+    let text = format!("\"{}\"", "x".repeat(100_000));
+    step_asks(&mut world, &id, vec![put("one", &text)]).unwrap();
+    let refused = step_asks(&mut world, &id, vec![put("one", &text), put("two", &text)]).unwrap_err();
+    assert!(refused.code == Code::Limit && refused.got.ends_with("ask for fewer fields"), "{refused}");
+    assert_eq!(row(&world, "two"), None);
+}
+
 // --- who may
 
 #[test]
@@ -734,9 +808,7 @@ fn many_claims_are_taken_back_a_few_at_a_time() {
     let mut table = queue(&[]);
     table.claim.on_end = OnEnd::Release;
     let (mut world, id) = working(&table);
-    for nth in 0..300 {
-        one(&mut world, put(&format!("j{nth:03}"), r#"{"status":"pending"}"#));
-    }
+    many(&mut world, 300, r#"{"status":"pending"}"#);
     step_asks(&mut world, &id, vec![claim(300)]).unwrap();
     let execution = world.claim(&id).execution;
     world.go(&id, "idle");
@@ -875,11 +947,7 @@ fn the_same_declaration_twice_is_one() {
 #[test]
 fn an_index_is_filled_while_the_table_is_used() {
     let mut world = four(&queue(&[]));
-    world.unchecked = true;
-    for nth in 0..600 {
-        one(&mut world, put(&format!("j{nth:03}"), r#"{"n":0,"status":"later"}"#));
-    }
-    world.unchecked = false;
+    many(&mut world, 600, r#"{"n":0,"status":"later"}"#);
     world.ok(declared(&queue(&[("by-n", &["n"])])));
     let by = || Order { by: OrderBy::Index(name("by-n")), descending: true };
     let ask = || op(RowAsk::Claim { filter: None, set: None, order: by(), limit: 2, delete: false });
@@ -893,7 +961,7 @@ fn an_index_is_filled_while_the_table_is_used() {
     assert!(matches!(world.ok(Verb::Tend(table_name("jobs"))), Outcome::Tended { more: false, .. }));
     assert_eq!(taken(&one(&mut world, ask())), ["a", "j599"]);
     world.ok(declared(&queue(&[])));
-    while matches!(world.ok(Verb::Tend(table_name("jobs"))), Outcome::Tended { more: true, .. }) {}
+    tended(&mut world);
     let left = world.records.keys().filter(|key| matches!(key, Key::RowIndex(_, 1, ..))).count();
     assert_eq!(left, 0, "its entries go with the index");
 }
@@ -905,7 +973,7 @@ fn a_dropped_table_goes_with_all_it_had() {
     world.ok(Verb::DropTable(table_name("jobs")));
     assert_eq!(refused(&mut world, put("x", "1")).got, "one that is being dropped");
     assert_eq!(world.refused(declared(&queue(&[]))).code, Code::Busy);
-    while matches!(world.ok(Verb::Tend(table_name("jobs"))), Outcome::Tended { more: true, .. }) {}
+    tended(&mut world);
     let rest: Vec<&Key> = world.records.keys().filter(|key| !matches!(key, Key::Session(_) | Key::Secret)).collect();
     assert!(rest.is_empty(), "{rest:?}");
     assert_eq!(world.refused(Verb::DropTable(table_name("jobs"))).code, Code::NotFound);

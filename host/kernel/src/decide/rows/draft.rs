@@ -107,6 +107,11 @@ impl<'a> Tables<'a> {
         self.tables.values().map(TableDraft::writes).fold(0, usize::saturating_add)
     }
 
+    /// Bytes of the values that it will write.
+    pub(super) fn bytes(&self) -> usize {
+        self.tables.values().map(TableDraft::bytes).fold(0, usize::saturating_add)
+    }
+
     /// The writes.
     pub(in crate::decide) fn finish(self, decision: &mut Decision) {
         decision.wake.extend(self.wake);
@@ -292,6 +297,11 @@ impl<'a> TableDraft<'a> {
         changed.saturating_mul(each).saturating_add(self.entries.len().saturating_mul(2))
     }
 
+    fn bytes(&self) -> usize {
+        let written = self.rows.values().filter(|slot| slot.was != slot.now);
+        written.filter_map(|slot| slot.now.as_ref()).map(|row| row.value.text().len()).fold(0, usize::saturating_add)
+    }
+
     /// The writes: rows, index, entries, head.
     fn finish(mut self, decision: &mut Decision) {
         for (key, Slot { was, now }) in std::mem::take(&mut self.rows) {
@@ -375,7 +385,9 @@ pub(super) fn shown(key: &RowKey, row: &Row, fields: &[String]) -> RowShown {
                 all.iter().filter(|(name, _)| fields.contains(name)).map(|(a, b)| (a.clone(), b.clone())).collect();
             Doc::new(Json::Object(kept))
         }
-        _ => row.value.clone(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) | Json::Object(_) => {
+            row.value.clone()
+        }
     };
     RowShown {
         key: key.clone(),

@@ -100,7 +100,7 @@ fn by(table: &TableDraft<'_>, order: &Order) -> Result<(Option<Index>, Tie), Rej
 fn plan(index: &Index, all: &[Comparison], roots: &Roots<'_>, by: Option<&Index>, tie: Tie) -> Plan {
     let on = |field: &Path, operators: &[Operator]| {
         let fits = move |one: &&Comparison| one.field == *field && operators.contains(&one.operator);
-        all.iter().filter(fits.clone()).find_map(|one| Some((one.operator, roots.value(&one.value)?)))
+        all.iter().filter(fits).find_map(|one| Some((one.operator, roots.value(&one.value)?)))
     };
     let bytes = |value: &Json| {
         let mut out = Vec::new();
