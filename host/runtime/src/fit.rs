@@ -102,9 +102,11 @@ on_failure = "park"
         let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(
             told,
-            ["no-tables: interlock:step/rows: expected the machine worker to name the tables that its steps use, got a \
+            [
+                "no-tables: interlock:step/rows: expected the machine worker to name the tables that its steps use, got a \
               component that imports claim, update, and no tables; write tables = [\"NAME\"] into the manifest, or \
-              build the component without them"]
+              build the component without them"
+            ]
         );
         assert_eq!(fit(&component(&["claim"]), &machine("tables = [\"jobs\"]")), super::Fit::default());
     }

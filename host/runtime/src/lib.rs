@@ -40,6 +40,6 @@ mod wasi;
 
 pub use attempt::{Runs, Wasm};
 pub use check::{Inspection, Power, Problem, inspect};
-pub use fit::{Fit, fit};
 pub use engine::{EngineError, EngineOptions, Engines, Place};
+pub use fit::{Fit, fit};
 pub use library::{Added, Library, LibraryError};

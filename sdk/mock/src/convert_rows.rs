@@ -108,9 +108,7 @@ fn answer(answer: RowAnswer) -> Answer {
         RowAnswer::Put { inserted, row: there } => Answer::Put(Written { inserted, row: row(there) }),
         RowAnswer::Upserted { inserted, row: there } => Answer::Upserted(Written { inserted, row: row(there) }),
         RowAnswer::Updated { row: Some(changed), .. } => Answer::Updated(Updated::Changed(row(changed))),
-        RowAnswer::Updated { key, row: None, unmatched } => {
-            Answer::Updated(Updated::Unmatched(miss(key, unmatched)))
-        }
+        RowAnswer::Updated { key, row: None, unmatched } => Answer::Updated(Updated::Unmatched(miss(key, unmatched))),
         RowAnswer::Claimed { rows, more, lost } => {
             let (rows, lost) = (rows.into_iter().map(row).collect(), lost.iter().map(ToString::to_string).collect());
             Answer::Claimed(Claimed { rows, more, lost })

@@ -1,8 +1,8 @@
 //! Runs steps as functions of this program: one thread for each attempt, one task that answers it.
 
-use crate::{convert, convert_rows};
 use crate::ran::{Asked, Call, Deed, End, Log, Ran, Told};
 use crate::thread::{self, Message, Over, Reply, Wire};
+use crate::{convert, convert_rows};
 use interlock::log::Level;
 use interlock::rows::{Answer, Page};
 use interlock::{Done, Entity, Failure, Step};

@@ -316,7 +316,8 @@ fn of_answer(answer: &Answer) -> String {
         Answer::Deleted(Deleted::Gone(key)) => format!("{key} deleted"),
         Answer::Claimed(claimed) => {
             let keys: Vec<&str> = claimed.rows.iter().map(|row| row.key.as_str()).collect();
-            let lost = if claimed.lost.is_empty() { String::new() } else { format!(", lost {}", claimed.lost.join(", ")) };
+            let lost =
+                if claimed.lost.is_empty() { String::new() } else { format!(", lost {}", claimed.lost.join(", ")) };
             format!("claimed {}{lost}", if keys.is_empty() { "none".to_owned() } else { keys.join(", ") })
         }
     }

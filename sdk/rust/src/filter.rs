@@ -128,9 +128,8 @@ impl Filter {
             (true, _) => other,
             (_, true) => self,
             (false, false) => {
-                let with = |one: &Vec<Comparison>| {
-                    other.0.iter().map(|two| [&one[..], &two[..]].concat()).collect::<Vec<_>>()
-                };
+                let with =
+                    |one: &Vec<Comparison>| other.0.iter().map(|two| [&one[..], &two[..]].concat()).collect::<Vec<_>>();
                 Filter(self.0.iter().flat_map(with).collect())
             }
         }

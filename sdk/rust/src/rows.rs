@@ -35,6 +35,9 @@ pub use crate::row::{
 };
 
 use crate::change::unencodable;
+// In a component the host is its imports, by their type: what no step calls is no import then.
+#[cfg(target_arch = "wasm32")]
+use crate::Host;
 use crate::{Entity, Filter, Mutation, Rejection, Value};
 use serde::Serialize;
 

@@ -284,11 +284,9 @@ impl Budget {
                 fill: self.set("fill", fill)?,
                 expect: expect.map(expected).transpose()?,
             },
-            Action::Update { key, filter, set } => RowAsk::Update {
-                key: self.key(key)?,
-                filter: self.filter(filter, of_row)?,
-                set: self.set("set", set)?,
-            },
+            Action::Update { key, filter, set } => {
+                RowAsk::Update { key: self.key(key)?, filter: self.filter(filter, of_row)?, set: self.set("set", set)? }
+            }
             Action::Upsert { key, insert, fill, set } => RowAsk::Upsert {
                 key: self.key(key)?,
                 insert: self.document("insert", &insert)?,
@@ -373,8 +371,7 @@ impl Budget {
             for (nth, Test { field, operator, value }) in tests.into_iter().enumerate() {
                 let subject = format!("where[{group}][{nth}]");
                 self.spend(&subject, field.len())?;
-                let field =
-                    path(&field).map_err(|why| Rejection::new(Code::Invalid, &subject, "a field path", why))?;
+                let field = path(&field).map_err(|why| Rejection::new(Code::Invalid, &subject, "a field path", why))?;
                 all.push(Comparison { field, operator, value: self.value(&format!("{subject}.value"), value)? });
             }
             any.push(all);

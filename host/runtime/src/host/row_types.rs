@@ -95,9 +95,8 @@ fn order(order: Option<wit::Order>) -> Order {
 }
 
 fn tests(filter: words::Filter) -> Tests {
-    let test = |words::Comparison { field, operator: by, value }| {
-        Test { field, operator: operator(by), value: given(value) }
-    };
+    let test =
+        |words::Comparison { field, operator: by, value }| Test { field, operator: operator(by), value: given(value) };
     filter.into_iter().map(|all| all.into_iter().map(test).collect()).collect()
 }
 

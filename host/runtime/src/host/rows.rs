@@ -34,7 +34,12 @@ impl Guest {
 }
 
 impl wit::Host for Guest {
-    async fn get(&mut self, _entity: Resource<Entity>, table: String, asked: wit::Getting) -> Result<wit::Got, Refusal> {
+    async fn get(
+        &mut self,
+        _entity: Resource<Entity>,
+        table: String,
+        asked: wit::Getting,
+    ) -> Result<wit::Got, Refusal> {
         got(self.ask_row(getting(table, asked), None).await?)
     }
 

@@ -106,7 +106,9 @@ fn keys(rows: &[interlock::rows::Row]) -> Vec<String> {
 /// A worker that notes what a request was answered or refused.
 fn noting(ask: impl Fn(&Entity) -> Result<Value, Rejection> + Send + Sync + 'static) -> MockHost {
     workers(move |worker| {
-        let said = ask(worker).unwrap_or_else(|no| json!({ "code": no.code, "subject": no.subject, "expected": no.expected, "got": no.got }));
+        let said = ask(worker).unwrap_or_else(
+            |no| json!({ "code": no.code, "subject": no.subject, "expected": no.expected, "got": no.got }),
+        );
         Ok(worker.transition(to("idle").data(&json!({ "said": said })))?)
     })
 }
@@ -239,8 +241,12 @@ fn a_host_that_dies_behind_a_claim_gives_the_same_rows_to_the_next_attempt() {
     host.fault(at("work").call(3), Fault::Crash);
     host.send("a", "work", json!({})).accepted();
     host.until_settled("a");
-    let done: Vec<String> =
-        host.rows("jobs").into_iter().filter(|row| row.value()["status"] == "done").map(|row| row.key().to_owned()).collect();
+    let done: Vec<String> = host
+        .rows("jobs")
+        .into_iter()
+        .filter(|row| row.value()["status"] == "done")
+        .map(|row| row.key().to_owned())
+        .collect();
     assert_eq!(done, ["j1", "j2"], "{host}");
     assert_eq!(host.row("counters", "done").expect("a row").value(), &json!({ "n": 2 }));
 }
@@ -444,9 +450,8 @@ fn conditions_on_rows_and_entities_hold_or_refuse() {
 
 #[test]
 fn an_entity_of_a_machine_that_is_no_peer_is_denied() {
-    let mut host = noting(|worker| {
-        worker.transact().require(worker.require("stranger/x")).now().map(|_| json!("allowed"))
-    });
+    let mut host =
+        noting(|worker| worker.transact().require(worker.require("stranger/x")).now().map(|_| json!("allowed")));
     work(&mut host, "a");
     assert_eq!(
         said(&host),
@@ -543,7 +548,8 @@ fn requests_have_their_bounds() {
         note(worker.transact().and(jobs.get("k".repeat(1 << 20))).now());
         note(worker.transact().and(jobs.get("k".repeat(201))).now());
         let large = json!("v".repeat(200 * 1024));
-        let puts = |count: usize| (0..count).fold(worker.transact(), |all, n| all.and(jobs.put(format!("p{n}"), &large)));
+        let puts =
+            |count: usize| (0..count).fold(worker.transact(), |all, n| all.and(jobs.put(format!("p{n}"), &large)));
         note(puts(6).now());
         Ok(json!(said))
     });
