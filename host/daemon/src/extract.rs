@@ -6,10 +6,10 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri, header};
 use futures_util::StreamExt;
-use interlock_kernel::doc::{BadDoc, exact};
 use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, RowKey, TableName, nearest};
 use interlock_kernel::rejection::Code;
 use interlock_kernel::value::parse_ms;
+use interlock_manifest::rows;
 use serde::de::DeserializeOwned;
 use std::error::Error;
 use std::str::FromStr;
@@ -38,11 +38,7 @@ impl<S: Send + Sync> FromRequest<S> for AnyJson {
         says_json(&request)?;
         let bytes = whole(request, BODY_BYTES_MAX, BODY_WITHIN).await?;
         let text = std::str::from_utf8(&bytes).map_err(|why| Problem::invalid("body", "JSON in UTF-8", why))?;
-        exact(text).map(Self).map_err(|why| match why {
-            BadDoc::Syntax(why) => Problem::invalid("body", "JSON", why),
-            BadDoc::Integer(digits) => Problem::invalid("body", "integers of at most 64 bits", digits),
-            BadDoc::Size(bytes) => Problem::invalid("body", "a body within its bound", format_args!("{bytes} bytes")),
-        })
+        rows::text(text).map(Self).map_err(|why| Problem::invalid("body", why.expected, why.got))
     }
 }
 

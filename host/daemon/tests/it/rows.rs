@@ -381,7 +381,8 @@ async fn bodies_of_rows_are_read_exactly_and_within_their_bounds() -> anyhow::Re
             413 limit: jobs/a: expected at most 258048 bytes (document_bytes_max), got 258059 bytes
         {"text": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
             413 limit: body: expected at most 1048576 bytes (body_bytes_max), got more
-    "#]].assert_eq(&said);
+    "#]]
+    .assert_eq(&said);
     assert_eq!(write(big(251 << 10), json).await?.status, 200);
     Ok(())
 }
@@ -477,6 +478,7 @@ async fn what_becomes_of_rows_is_told_and_counted() -> anyhow::Result<()> {
             400 invalid: query.limit: expected 1 to 500, got "0"
         /v1/tables/J
             400 invalid: table name: expected 1 to 63 bytes of [a-z][a-z0-9_-]*, got "J"
-    "#]].assert_eq(&said);
+    "#]]
+    .assert_eq(&said);
     Ok(())
 }
