@@ -6,9 +6,10 @@ use crate::failed::{Code, Failed};
 use crate::out::Out;
 use crate::show;
 use interlock_daemon::effects::{Configuration, not_admitted};
+use interlock_kernel::machine::Machine;
 use interlock_kernel::table::Table;
 use interlock_kernel::time::WallTime;
-use interlock_manifest::{Report, Severity, parse_as_of, parse_table};
+use interlock_manifest::{Report, Severity, parse_as_of, parse_table, unshared_fences};
 use interlock_store::{Clock as _, SystemClock};
 
 /// Runs it: warnings are no failure, errors are.
@@ -40,10 +41,22 @@ pub(crate) fn run(args: &Check, out: Out) -> Result<(), Failed> {
         }
         reports.push(report);
     }
+    together(&mut reports);
     out.result(&reports, |paint| {
         let table = |nth| sound.iter().find(|(at, _)| *at == nth).map(|(_, table)| table);
         reports.iter().enumerate().map(|(nth, report)| show::report(report, table(nth), paint)).collect()
     });
     let errors: usize = reports.iter().map(|report| report.count(Severity::Error)).sum();
     if errors > 0 { Out::over(Code::Input) } else { Ok(()) }
+}
+
+/// What is wrong between machines that are each sound.
+fn together(reports: &mut [Report]) {
+    let sound = reports.iter().filter_map(|report| report.manifest.as_ref());
+    let machines: Vec<Machine> = sound.map(|manifest| manifest.machine.clone()).collect();
+    for report in reports {
+        if let Some(manifest) = &report.manifest {
+            report.problems.extend(unshared_fences(manifest, &machines));
+        }
+    }
 }
