@@ -329,11 +329,12 @@ pub(crate) fn if_none(headers: &HeaderMap) -> Result<bool, Problem> {
     }
 }
 
-/// The generation of `If-Match: "3"`, or the version.
-pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+/// The number of `If-Match: "3"`, which the route calls a generation or a version.
+pub(crate) fn if_match(headers: &HeaderMap, number_of: &str) -> Result<Option<u64>, Problem> {
     let Some(text) = header_text(headers, "if-match")? else { return Ok(None) };
     let number = digits(text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text));
-    number.map(Some).ok_or_else(|| Problem::invalid("If-Match", "one number, such as \"3\"", text))
+    let expected = format_args!("one {number_of}, such as \"3\"");
+    number.map(Some).ok_or_else(|| Problem::invalid("If-Match", expected, text))
 }
 
 /// A number that is digits and nothing else: Rust reads `+3` as well.
@@ -427,7 +428,7 @@ mod tests {
         let read = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::IF_MATCH, header::HeaderValue::from_static(text));
-            if_match(&headers).ok().flatten()
+            if_match(&headers, "version").ok().flatten()
         };
         assert_eq!(["\"3\"", "3", "\"0\""].map(read), [Some(3), Some(3), Some(0)]);
         for other in ["", "\"\"", "*", "W/\"3\"", "+3", "\"+3\"", "-1", "\"3", "\"3\", \"4\"", "18446744073709551616"] {

@@ -123,7 +123,7 @@ pub(crate) async fn put(
     AnyJson(value): AnyJson,
 ) -> Result<Response, Problem> {
     let caller = Caller::read(&uri, &headers)?;
-    let expect = match (if_match(&headers)?, if_none(&headers)?) {
+    let expect = match (if_match(&headers, "version")?, if_none(&headers)?) {
         (Some(_), true) => return Err(Problem::invalid("If-None-Match", "If-Match or If-None-Match", "both")),
         (Some(version), false) => Some(Found::Version(version)),
         (None, true) => Some(Found::Absent),

@@ -156,7 +156,7 @@ async fn a_row_is_written_under_the_version_that_was_read() -> anyhow::Result<()
     };
     let unread = site.ask(delete(Some(&version))?).await?;
     assert_eq!((unread.status, unread.at("/subject")), (400, &json!("If-Match")));
-    assert_eq!(site.ask(delete(None)?).await?.body, json!({ "deleted": true, "key": "a/b" }));
+    assert_eq!(site.ask(delete(None)?).await?.body, json!({ "deleted": true, "key": "a/b", "unmatched": null }));
     let gone = json!({ "deleted": false, "key": "a/b", "unmatched": "absent" });
     assert_eq!(site.ask(delete(None)?).await?.body, gone);
     let missing = site.get(path).await?;
@@ -203,7 +203,7 @@ async fn each_primitive_says_what_it_did_and_why_not() -> anyhow::Result<()> {
         update {"key":"a","set":{"status":"x"},"where":{"status":"done"}}
             {"guard":"row.status eq \"done\"","key":"a","unmatched":"guard","updated":false,"value":null,"version":null}
         update {"key":"a","return":["tries"],"set":[{"field":"tries","operation":"max","value":9},{"field":"tries","operation":"increment","value":-2}],"where":[{"field":"tries","operator":"le","value":1}]}
-            {"key":"a","updated":true,"value":{"tries":7},"version":"*"}
+            {"key":"a","unmatched":null,"updated":true,"value":{"tries":7},"version":"*"}
         claim {"set":{"claimed_by":{"from":"execution"},"status":"in_flight"}}
             {"claimed":[{"claimed_by":"me","claims":1,"created":"*","key":"a","updated":"*","value":{"claimed_by":"me","status":"in_flight","tries":7},"version":"*"}],"count":1,"lost":[],"more":false}
         claim {}
@@ -329,7 +329,7 @@ async fn refusals_say_where_in_the_request_and_what_is_allowed() -> anyhow::Resu
         transact {"require":[{"entity":"door/a"}]}
             422 require: door/a: expected an entity, got none with this key at "/require/0"
         transact {"ops":[{"updat":"jobs"}]}
-            400 invalid: /ops/0/updat: expected one of claim, get, put, update, upsert, delete, where, set, order, limit, delete, return, must, key, return, key, value, fill, expect, return, key, where, set, return, must, key, insert, fill, set, return, key, where, must (did you mean update?), got "updat" at "/ops/0/updat"
+            400 invalid: /ops/0/updat: expected one of claim, get, put, update, upsert, delete (did you mean update?), got "updat" at "/ops/0/updat"
         tables/jobs/claim?as= {}
             400 invalid: query.as: expected 1 to 200 bytes without control characters that are no execution's id, got ""
         tables/jobs/claim?as=m/k@1.1 {}
