@@ -28,7 +28,9 @@ fn roll(deployment: &Entity) -> Result<Done, Failure> {
 fn confirm(deployment: &Entity) -> Result<Done, Failure> {
     let (wanted, data): (Desired, Data) = (desired(deployment)?, deployment.data()?);
     if data.running.as_ref() != Some(&wanted.image) {
-        return Err(Failure::permanent(format!("expected {}, got {:?}", wanted.image, data.running)).code("other-image"));
+        return Err(
+            Failure::permanent(format!("expected {}, got {:?}", wanted.image, data.running)).code("other-image")
+        );
     }
     Ok(deployment.transition(to("steady").outputs(&json!({ "image": wanted.image })))?)
 }

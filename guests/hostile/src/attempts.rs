@@ -308,9 +308,8 @@ fn effect_headers(entity: &Entity) -> Went {
 
 /// A parameter of a mebibyte, many small ones, and two of one name.
 fn effect_params(entity: &Entity) -> Went {
-    let fill = |params: Vec<(String, String)>| {
-        effects::request(entity, &effects::Outbound { params, ..outbound("tickets") })
-    };
+    let fill =
+        |params: Vec<(String, String)>| effects::request(entity, &effects::Outbound { params, ..outbound("tickets") });
     all_refused([
         fill(vec![("project".to_owned(), "x".repeat(1 << 20))]),
         fill((0..10_000).map(|nth| (format!("p{nth}"), "x".to_owned())).collect()),

@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use std::error::Error;
+use std::io;
 use std::pin::pin;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -100,12 +101,22 @@ async fn read(incoming: &mut Incoming, body: &mut BytesMut, keep: usize) -> hype
 }
 
 fn broken(step: Step, error: &hyper::Error, sent: Sent) -> SendError {
-    let fault = if error.is_parse() { Fault::NotHttp } else { Fault::Reset };
+    let fault = match () {
+        () if error.is_parse_too_large() => Fault::TooLarge,
+        () if error.is_parse() || is_misframed(error) => Fault::NotHttp,
+        () => Fault::Reset,
+    };
     let got = match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
     };
     SendError::Broken { step, fault, got, sent }
+}
+
+/// A body whose chunks cannot be read; hyper tells it from an end by the kind of an I/O error alone.
+fn is_misframed(error: &hyper::Error) -> bool {
+    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    source.is_some_and(|source| matches!(source.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
 }
 
 fn after(status: StatusCode, error: SendError) -> SendError {

@@ -179,10 +179,14 @@ pub enum Fault {
     Unreachable,
     /// The target's certificate, or its TLS, is not one to trust.
     Tls,
+    /// What came back is no TLS.
+    NotTls,
     /// The connection ended too early.
     Reset,
-    /// What came back is no HTTP, or its head is larger than is read.
+    /// What came back is no HTTP.
     NotHttp,
+    /// Status and headers of the answer are more than is read.
+    TooLarge,
 }
 
 /// Why there is no answer. Its text is for operators: it may show addresses that a name resolves to. For a

@@ -94,8 +94,12 @@ pub(crate) async fn handshake(
         None => Err(deadline.error(Step::Tls, Sent::Never)),
         Some(Ok(stream)) => Ok(stream),
         Some(Err(error)) => {
-            let tls = error.get_ref().is_some_and(|source| source.is::<rustls::Error>());
-            Err(broken(if tls { Fault::Tls } else { Fault::Reset }, format!("{error} from {}", url.origin())))
+            let fault = match error.get_ref().and_then(|source| source.downcast_ref::<rustls::Error>()) {
+                Some(rustls::Error::InvalidMessage(_)) => Fault::NotTls,
+                Some(_) => Fault::Tls,
+                None => Fault::Reset,
+            };
+            Err(broken(fault, format!("{error} from {}", url.origin())))
         }
     }
 }

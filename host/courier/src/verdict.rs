@@ -1,6 +1,6 @@
 //! What an answer, or its absence, means for the outbox.
 
-use crate::outbound::{Answer, Fault, Refusal, SendError};
+use crate::outbound::{Answer, Refusal, SendError};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// The longest that a target's `Retry-After` is followed: somebody who writes a year means "do not know".
@@ -32,8 +32,7 @@ pub enum Verdict {
 /// | 412 | fenced |
 /// | 408, 425, 429, 5xx | retry, by `Retry-After` |
 /// | every other status, a redirect that is not followed | failed |
-/// | an answer that is no HTTP, or whose head is too large | failed |
-/// | timeouts and every other failure on the way | retry |
+/// | no answer: a timeout, an end, one that is no HTTP or whose head is too large, every failure on the way | retry |
 /// | denied by configuration | refused |
 #[must_use]
 pub fn classify(tried: &Result<Answer, SendError>, wall_ms: i64) -> Verdict {
@@ -48,7 +47,7 @@ pub fn classify(tried: &Result<Answer, SendError>, wall_ms: i64) -> Verdict {
         },
         Err(SendError::Refused(refusal)) => Verdict::Refused(refusal.clone()),
         Err(SendError::Redirected { .. }) => Verdict::Failed,
-        Err(SendError::Broken { fault: Fault::NotHttp, .. }) => Verdict::Failed,
+        // Also what is no HTTP: it has no status to fail with, and who answers so may be half up.
         Err(SendError::Broken { .. }) => Verdict::Retry { after: None },
     }
 }

@@ -129,6 +129,8 @@ pub const ROWS_BYTES_MAX: usize = 1024 * 1024;
 pub const MEMO_BYTES_MAX: usize = 192 * 1024;
 /// Writes of one request on rows: the store's bound less room for what else the transaction writes.
 pub const ROW_WRITES_MAX: usize = 7_000;
+/// Values that one request on rows writes, in bytes: the store's bound less room for what else the transaction writes.
+pub const ROW_WRITTEN_BYTES_MAX: usize = 6 * 1024 * 1024;
 /// Requests on rows that are remembered for one visit, since its entry or last save.
 pub const MEMOS_MAX: u32 = 64;
 /// How long a client's request on rows is remembered under its id, in ms.

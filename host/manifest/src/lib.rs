@@ -54,7 +54,7 @@ mod table;
 
 pub use book::{CompiledMachine, CompiledTable, RuleBook, Uncompiled};
 pub use calendar::time_zones;
-pub use fences::{SharedFence, shared_fences};
+pub use fences::unshared_fences;
 pub use parse::{Manifest, Report, parse, parse_as_of};
 pub use problem::{CODES, Problem, Severity};
 pub use render::render;

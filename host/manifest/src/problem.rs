@@ -1,5 +1,6 @@
 //! What can be wrong with a manifest: one stable code each.
 
+use interlock_kernel::ids::Name;
 use serde::Serialize;
 use std::fmt;
 use std::ops::Range;
@@ -27,6 +28,22 @@ pub struct Problem {
     pub column: usize,
     /// What to do about it.
     pub remedy: String,
+}
+
+impl Problem {
+    /// A warning about a declared target, for what is beyond a manifest: at the head of the target's table, or the
+    /// nearest to it that is written.
+    #[must_use]
+    pub fn of_target(code: &'static str, manifest: &str, target: &Name, message: String, remedy: String) -> Self {
+        let heads = [format!("[targets.{target}]"), format!("targets.{target}"), "targets".to_owned()];
+        let found = heads.iter().find_map(|head| manifest.find(head.as_str()).map(|at| at..at + head.len()));
+        let span = found.unwrap_or(0..0);
+        let before = manifest.get(..span.start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let severity = Severity::Warning;
+        Self { severity, code, message, expected: None, got: None, span, line, column, remedy }
+    }
 }
 
 /// Whether a manifest can be deployed with a problem.

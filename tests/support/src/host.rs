@@ -160,12 +160,12 @@ impl Host {
     /// Writes the operator's configuration, and has a daemon that runs read it; back once it has said what came of it.
     pub async fn configure(&self, text: &str) -> Result<()> {
         std::fs::write(self.config(), text)?;
-        let Some(child) = &self.child else { return Ok(()) };
-        let pid = child.id().context("a daemon that runs")?.to_string();
+        if self.child.is_none() {
+            return Ok(());
+        }
         let said = |log: &str| log.matches("configuration read again").count() + log.matches("cannot be used").count();
         let before = said(&self.said()?);
-        let status = Command::new("kill").args(["-HUP", &pid]).status().await.context("kill")?;
-        ensure!(status.success(), "no signal reaches {pid}");
+        self.signal("-HUP").await?;
         let reading = async {
             while said(&self.said()?) == before {
                 tokio::time::sleep(Duration::from_millis(2)).await;
@@ -233,6 +233,19 @@ impl Host {
         let pid = self.child.as_ref().and_then(Child::id).context("a daemon that runs")?;
         let status = Command::new("prlimit").args(["--pid", &pid.to_string(), "--fsize=unlimited"]).status().await;
         ensure!(status.context("prlimit, of util-linux")?.success(), "the limit of {pid} stays");
+        Ok(())
+    }
+
+    /// Has the daemon stand still until it is killed.
+    pub async fn freeze(&self) -> Result<()> {
+        self.signal("-STOP").await
+    }
+
+    async fn signal(&self, name: &str) -> Result<()> {
+        let child = self.child.as_ref().context("a daemon that runs")?;
+        let pid = child.id().context("a daemon that runs")?.to_string();
+        let status = Command::new("kill").args([name, &pid]).status().await.context("kill")?;
+        ensure!(status.success(), "no signal reaches {pid}");
         Ok(())
     }
 

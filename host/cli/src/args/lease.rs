@@ -45,6 +45,9 @@ pub(crate) enum Lease {
     },
     /// Holds it around a command, which is stopped before somebody else could have it.
     Run(Run),
+    /// Stops the command of a `lease run` that was killed. Started by that, and by nobody else.
+    #[command(hide = true)]
+    Guard,
 }
 
 /// On what terms a lease is asked for.
@@ -110,7 +113,7 @@ pub(crate) struct LeaseList {
 /// in a process group of its own, so that what it starts is stopped with it, and gets every signal that this process
 /// gets. The lease is renewed each third of its time to live. Once it is lost, or two thirds are over without a
 /// renewal that is known to be written, the command gets SIGTERM, then SIGKILL: before the lease could be somebody
-/// else's.
+/// else's. A second process does the last if this one was killed, or stands still.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// The lease.

@@ -6,8 +6,9 @@ use crate::failed::{Code, Failed};
 use crate::out::Out;
 use crate::show;
 use interlock_daemon::effects::{Configuration, not_admitted};
+use interlock_kernel::machine::Machine;
 use interlock_kernel::time::WallTime;
-use interlock_manifest::{Report, Severity, parse_as_of};
+use interlock_manifest::{Report, Severity, parse_as_of, unshared_fences};
 use interlock_store::{Clock as _, SystemClock};
 
 /// Runs it: warnings are no failure, errors are.
@@ -24,7 +25,19 @@ pub(crate) fn run(args: &Check, out: Out) -> Result<(), Failed> {
         }
         reports.push(report);
     }
+    together(&mut reports);
     out.result(&reports, |paint| reports.iter().map(|report| show::report(report, paint)).collect());
     let errors: usize = reports.iter().map(|report| report.count(Severity::Error)).sum();
     if errors > 0 { Out::over(Code::Input) } else { Ok(()) }
+}
+
+/// What is wrong between machines that are each sound.
+fn together(reports: &mut [Report]) {
+    let sound = reports.iter().filter_map(|report| report.manifest.as_ref());
+    let machines: Vec<Machine> = sound.map(|manifest| manifest.machine.clone()).collect();
+    for report in reports {
+        if let Some(manifest) = &report.manifest {
+            report.problems.extend(unshared_fences(manifest, &machines));
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! `interlock lease ...`
 
 mod child;
+mod guard;
 mod hold;
 mod run;
 
@@ -35,6 +36,7 @@ pub(crate) async fn run(args: Lease, client: &Client, out: Out) -> Result<(), Fa
         Lease::List(args) => list(args, client, out).await,
         Lease::Watch { lease, after } => watch(after, out, async |at| client.watch_lease(&lease, at).await, told).await,
         Lease::Run(args) => run::run(args, client, out).await,
+        Lease::Guard => guard::stand().await,
     }
 }
 

@@ -249,6 +249,36 @@ fn a_short_outage_of_the_daemon_costs_no_lease() -> Result<()> {
 }
 
 #[test]
+fn a_command_and_what_it_started_end_with_the_process_that_holds_their_lease() -> Result<()> {
+    let (_folder, serving) = daemon()?;
+    let with_more = format!("(trap '' TERM; while :; do sleep 0.05; done) & {STUBBORN}");
+    let mut owner = Owner::start(&serving.url, &["--ttl", "5m"], &with_more)?;
+    owner.signal("-KILL")?;
+    // It ends when nobody is left who has it: the command, what it started, and their guard.
+    let mut out = String::new();
+    owner.out.read_to_string(&mut out)?;
+    ensure!(!shown(&serving.url)?["holder"].is_null(), "the lease itself ends by its time");
+    Ok(())
+}
+
+#[test]
+fn a_holder_that_stands_still_has_lost_its_command_before_a_rival_begins() -> Result<()> {
+    let (_folder, serving) = daemon()?;
+    let owner = Owner::start(&serving.url, &["--ttl", "3s", "--grace", "1h"], STUBBORN)?;
+    until(&serving.url, |lease| count(lease, "extended") >= 4)?; // longer than it was told at first
+    ensure!(!owner.is_stopped()?);
+    owner.signal("-STOP")?;
+    // Its parent stands still and does not take note of its end: it is a zombie.
+    let rival = ["ps", "-o", "stat=", "-p", &owner.pid];
+    let (code, out, err) = run(&serving.url, &[&["lease", "run", "job", "--wait", "1m", "--"], &rival[..]].concat())?;
+    ensure!(code == Some(0) && out.trim().starts_with('Z'), "the owner still runs: {code:?} {out}{err}");
+    owner.signal("-CONT")?;
+    let (code, _, err) = owner.end()?;
+    ensure!(matches!(code, Some(124 | 137)), "{code:?} {err}");
+    Ok(())
+}
+
+#[test]
 fn a_lease_that_may_not_be_held_longer_stops_its_command() -> Result<()> {
     let (_folder, serving) = daemon()?;
     let owner =

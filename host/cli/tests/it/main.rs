@@ -113,6 +113,36 @@ fn wrong_input_is_two() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A machine that writes to one place, fenced so.
+fn writer(name: &str, fence: &str) -> String {
+    format!(
+        "machine = \"{name}\"\nowner = \"tests\"\ninitial = \"idle\"\n[states.idle]\nkind = \"rest\"\n\
+         [leases]\n\"cluster/*\" = {{}}\n[targets.api]\nurl = \"https://api.example.com/prod\"\nfence = {fence}\n"
+    )
+}
+
+#[test]
+fn machines_that_are_checked_together_are_told_of_a_place_that_no_lease_fences_for_both() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = |name: &str, fence: &str| -> anyhow::Result<String> {
+        let path = folder.path().join(format!("{name}.toml"));
+        std::fs::write(&path, writer(name, fence))?;
+        Ok(path.display().to_string())
+    };
+    let leased = [file("a", "\"cluster/prod\"")?, file("b", "\"cluster/prod\"")?];
+    let by_entity = file("c", "\"entity\"")?;
+    let told = |files: &[&str]| -> anyhow::Result<Vec<String>> {
+        let (code, out, err) = run("", &[&["check"], files].concat())?;
+        anyhow::ensure!(code == Some(0), "warnings are no failure: {err}");
+        Ok(out.lines().filter(|line| line.contains("unshared-fence")).map(str::to_owned).collect())
+    };
+    assert_eq!(told(&[&leased[0], &leased[1]])?, Vec::<String>::new());
+    assert_eq!(told(&[&by_entity, &by_entity])?, Vec::<String>::new(), "one machine, given twice");
+    let found = told(&[&leased[0], &leased[1], &by_entity])?;
+    assert_eq!(found.len(), 4, "each of the two and the third hear of each other: {found:?}");
+    Ok(())
+}
+
 #[test]
 fn a_command_line_that_cannot_be_read_is_json_too_where_json_is_asked_for() -> anyhow::Result<()> {
     for (args, detail) in [

@@ -8,6 +8,7 @@ mod headers;
 mod patterns;
 mod redirects;
 mod secrets;
+mod strange;
 mod target;
 mod tls;
 mod urls;

@@ -1,6 +1,6 @@
 //! Real TLS, with an authority of the test's own.
 
-use crate::target::{Names, Target, allowed, get, status};
+use crate::target::{Act, Names, Target, all_of, allowed, get, status};
 use interlock_courier::{Allowed, Courier, Fault, SendError, Sent, Step, Verdict, classify};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -57,8 +57,8 @@ async fn tried(courier: &Courier, host: &str, port: u16) -> anyhow::Result<Resul
     let tried = courier.send(&get(&format!("https://{host}:{port}/"))?).await;
     match &tried {
         Ok(answer) => return Ok(Ok(answer.status)),
-        Err(SendError::Broken { step, fault, sent, .. }) => {
-            assert_eq!((step, fault, sent), (&Step::Tls, &Fault::Tls, &Sent::Never), "{tried:?}");
+        Err(SendError::Broken { step, fault: Fault::Tls | Fault::NotTls, sent, .. }) => {
+            assert_eq!((step, sent), (&Step::Tls, &Sent::Never), "{tried:?}");
         }
         Err(other) => anyhow::bail!("{other}"),
     }
@@ -113,9 +113,27 @@ async fn a_certificate_is_for_its_names_and_its_time() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_target_without_tls_is_told() -> anyhow::Result<()> {
-    let target = Target::new(vec![vec![crate::target::Act::Say(b"HTTP/1.1 400 x\r\n\r\n".to_vec())]]).await?;
+    let target = Target::new(vec![vec![Act::Say(b"HTTP/1.1 400 x\r\n\r\n".to_vec())]]).await?;
     let courier = Courier::new(configuration(target.port, None, true)?)?;
-    let error = tried(&courier, "127.0.0.1", target.port).await?.expect_err("no TLS");
-    assert!(error.starts_with("expected a TLS session, got received corrupt message"), "{error}");
+    let tried = courier.send(&get(&format!("https://127.0.0.1:{}/", target.port))?).await;
+    let Err(SendError::Broken { step: Step::Tls, fault: Fault::NotTls, got, sent: Sent::Never }) = &tried else {
+        anyhow::bail!("{tried:?}");
+    };
+    assert!(got.starts_with("received corrupt message"), "{got}");
+    assert_eq!(classify(&tried, 0), Verdict::Retry { after: None });
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_target_that_expects_tls_is_no_http() -> anyhow::Result<()> {
+    let acceptor = Authority::new("ours")?.acceptor(&["127.0.0.1"], 2100)?;
+    let target = Target::with_tls(vec![status(200)], Some(acceptor)).await?;
+    let origin = format!("http://127.0.0.1:{}", target.port);
+    let tried = Courier::new(all_of(&origin)?)?.send(&get(&format!("{origin}/"))?).await;
+    // The alert that it sends, or the end of the connection, if that is seen first.
+    let no_http =
+        matches!(&tried, Err(SendError::Broken { step: Step::Head, fault: Fault::NotHttp | Fault::Reset, .. }));
+    assert!(no_http, "{tried:?}");
+    assert_eq!((classify(&tried, 0), target.seen()), (Verdict::Retry { after: None }, Vec::new()));
     Ok(())
 }

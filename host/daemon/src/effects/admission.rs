@@ -5,8 +5,7 @@ use super::Configuration;
 use interlock_courier::{Method, Pattern};
 use interlock_kernel::ids::Name;
 use interlock_kernel::machine::{Machine, Target};
-use interlock_manifest::{Problem, Severity};
-use std::ops::Range;
+use interlock_manifest::Problem;
 
 /// A target that no rule of the operator's could admit.
 const NOT_ALLOWED: &str = "target-not-allowed";
@@ -24,20 +23,19 @@ pub fn not_admitted(manifest: &str, machine: &Machine, configuration: &Configura
             continue;
         };
         let secret = target.secret.as_ref().map(|secret| secret.name.as_str());
-        let span = place(manifest, name);
         if !allowed.could_admit(method, &pattern, secret) {
-            problems.push(not_allowed(manifest, name, target, span.clone()));
+            problems.push(not_allowed(manifest, name, target));
         }
         for missing in allowed.missing(secret) {
             let message = format!("target {name}: {missing}");
             let remedy = format!("give [effects.secrets.{}] of the operator's configuration a value", missing.name);
-            problems.push(warning(SECRET_MISSING, manifest, span.clone(), message, remedy));
+            problems.push(Problem::of_target(SECRET_MISSING, manifest, name, message, remedy));
         }
     }
     problems
 }
 
-fn not_allowed(manifest: &str, name: &Name, target: &Target, span: Range<usize>) -> Problem {
+fn not_allowed(manifest: &str, name: &Name, target: &Target) -> Problem {
     let (method, url) = (&target.method, &target.url);
     let (with, secrets) = match &target.secret {
         Some(secret) => (format!(" with the secret `{}`", secret.name), format!(", secrets = [{:?}]", secret.name)),
@@ -47,21 +45,7 @@ fn not_allowed(manifest: &str, name: &Name, target: &Target, span: Range<usize>)
         format!("target {name}: the operator's configuration allows no {method} {url}{with}; its effects are denied");
     let remedy =
         format!("have the operator add [[effects.allow]] url = {url:?} or wider, methods = [{method:?}]{secrets}");
-    warning(NOT_ALLOWED, manifest, span, message, remedy)
-}
-
-fn warning(code: &'static str, manifest: &str, span: Range<usize>, message: String, remedy: String) -> Problem {
-    let before = manifest.get(..span.start).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    Problem { severity: Severity::Warning, code, message, expected: None, got: None, span, line, column, remedy }
-}
-
-/// Where a manifest declares a target: the head of its table, or the nearest to it that is written.
-fn place(manifest: &str, name: &Name) -> Range<usize> {
-    let heads = [format!("[targets.{name}]"), format!("targets.{name}"), "targets".to_owned()];
-    let found = heads.iter().find_map(|head| manifest.find(head.as_str()).map(|at| at..at + head.len()));
-    found.unwrap_or(0..0)
+    Problem::of_target(NOT_ALLOWED, manifest, name, message, remedy)
 }
 
 #[cfg(test)]

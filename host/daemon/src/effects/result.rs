@@ -25,7 +25,6 @@ pub(super) fn tried(made: &Result<Answer, SendError>, wall_ms: i64, bytes_max: u
         (Err(SendError::Redirected { status, .. }), _) => {
             Tried::Failed(Said { status: *status, body: None, truncated: false })
         }
-        // What is no HTTP has no status to fail with; its target may be half up, and the tries are bounded.
         (Err(error @ SendError::Broken { step, fault, .. }), _) => {
             Tried::Again { after_ms, reason: broken(*step, fault), maybe_sent: error.sent() == Sent::Maybe }
         }
@@ -52,8 +51,10 @@ fn broken(step: Step, fault: &Fault) -> String {
         Fault::ConnectionRefused => "a refusal",
         Fault::Unreachable => "no way there",
         Fault::Tls => "one that is not trusted",
+        Fault::NotTls => "what is not TLS",
         Fault::Reset => "an end of the connection",
-        Fault::NotHttp => "one that is not HTTP",
+        Fault::NotHttp => "what is not HTTP",
+        Fault::TooLarge => "one whose status and headers are too large",
     };
     format!("expected {step}, got {got}")
 }
@@ -171,7 +172,7 @@ mod tests {
             Again { after_ms: None, reason: "status 500", maybe_sent: true }
             Again { after_ms: None, reason: "expected an answer, got none in time", maybe_sent: true }
             Again { after_ms: None, reason: "expected an answer, got a refusal", maybe_sent: false }
-            Again { after_ms: None, reason: "expected an answer, got one that is not HTTP", maybe_sent: true }
+            Again { after_ms: None, reason: "expected an answer, got what is not HTTP", maybe_sent: true }
             Failed(Said { status: 307, body: None, truncated: false })
             Refused { reason: "by the rule `allow`: expected an `effects.allow` of the operator for its URL, got none" }
         "#]]

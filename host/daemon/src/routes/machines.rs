@@ -67,6 +67,7 @@ pub(crate) async fn deploy(
         return Err(refused);
     }
     findings.extend(unsendable(&app, manifest).await);
+    findings.extend(unfenced(&app, manifest).await?);
     activate(&app, manifest, added, findings).await
 }
 
@@ -79,6 +80,16 @@ async fn unsendable(app: &App, manifest: &Manifest) -> Vec<Finding> {
     let looking = move || not_admitted(&manifest.source, &manifest.machine, &configuration);
     let found = tokio::task::spawn_blocking(looking).await.unwrap_or_default();
     found.iter().map(finding_of_manifest).collect()
+}
+
+/// Targets that another machine writes to as well, with no lease that fences both.
+async fn unfenced(app: &App, manifest: &Manifest) -> Result<Vec<Finding>, Problem> {
+    if manifest.machine.targets.is_empty() {
+        return Ok(Vec::new());
+    }
+    let machines = app.coordinator.machines().await?;
+    let others = machines.iter().map(|found| found.revision.machine.as_ref());
+    Ok(interlock_manifest::unshared_fences(manifest, others).iter().map(finding_of_manifest).collect())
 }
 
 fn decode(text: &str) -> Result<Vec<u8>, Problem> {

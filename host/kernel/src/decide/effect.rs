@@ -41,9 +41,7 @@ pub(super) fn send(given: &Given<'_>, entity: &EntityId, number: u64) -> Result<
     }
     // Nothing refuses below this line.
     if let Some(newer) = moved_on(given, &effect)? {
-        let note = format!("unsent: {newer}");
-        draft.settled(number);
-        draft.tell(EffectWhat::Fenced, &effect, number, note, Tag::default());
+        draft.fenced(number, &effect, format!("unsent: {newer}"), None)?;
         return draft.over(Outcome::Nothing);
     }
     let Some(target) = draft.target(&effect) else {
@@ -90,16 +88,7 @@ pub(super) fn settle(
     // Nothing refuses below this line.
     match tried {
         Tried::Done(said) => draft.done(number, effect, said)?,
-        Tried::Fenced(said) => {
-            let note = format!("status {}", said.status);
-            draft.settled(number);
-            if draft.is_late(&effect) {
-                draft.tell(EffectWhat::Fenced, &effect, number, note, Tag::default());
-            } else {
-                let payload = failed("fenced", &note, Some(said));
-                draft.raise(&EFFECT_FAILED, EffectWhat::Fenced, number, &effect, payload, note)?;
-            }
-        }
+        Tried::Fenced(said) => draft.fenced(number, &effect, format!("status {}", said.status), Some(said))?,
         Tried::Again { after_ms, reason, maybe_sent } => {
             let effect = Effect { maybe_sent: effect.maybe_sent || *maybe_sent, last: Some(cut(reason)), ..effect };
             match draft.target(&effect) {
@@ -244,6 +233,17 @@ impl Draft<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Somebody newer acts, as the target or the host's own lease says: nothing is left to try, so nothing holds a lane.
+    fn fenced(&mut self, number: u64, effect: &Effect, note: String, said: Option<&Said>) -> Result<(), Stop> {
+        self.settled(number);
+        if self.is_late(effect) {
+            self.tell(EffectWhat::Fenced, effect, number, note, Tag::default());
+            return Ok(());
+        }
+        let payload = failed("fenced", &note, said);
+        self.raise(&EFFECT_FAILED, EffectWhat::Fenced, number, effect, payload, note)
     }
 
     /// An effect will not be done: the event, if the machine takes it, else it stands there until somebody acts.

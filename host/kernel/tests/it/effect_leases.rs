@@ -6,7 +6,7 @@ use crate::world::World;
 use interlock_kernel::command::{Acquire, LeaseAsk, Outcome, Verb};
 use interlock_kernel::ids::{EntityId, LeaseName};
 use interlock_kernel::machine::LeaseSpec;
-use interlock_kernel::record::{EffectWhat, Terms};
+use interlock_kernel::record::{CauseKind, EffectWhat, Terms};
 use interlock_kernel::rejection::Code;
 
 fn leased() -> (World, EntityId, LeaseName) {
@@ -52,6 +52,40 @@ fn an_effect_fenced_by_a_lease_that_has_moved_on_is_settled_as_fenced_and_never_
     let (what, _, note) = whats(&world, &id).pop().unwrap();
     assert_eq!(what, EffectWhat::Fenced);
     assert!(note.starts_with("unsent: lease cluster/eu was granted again"), "{note}");
+}
+
+/// Two effects of an execution that waits in `state` and whose lease a rival has by now.
+fn moved_on(state: &str) -> (World, EntityId) {
+    let (mut world, id, lease) = leased();
+    let claim = world.claim(&id);
+    world.ok(Verb::Lease(claim, LeaseAsk::Acquire(lease.clone(), None)));
+    world.transition(&id, state, carrying(vec![asked("tickets"), asked("tickets")])).unwrap();
+    world.pass(LeaseSpec::default().hold_ms);
+    world.ok(Verb::Acquire(Box::new(rival(lease))));
+    (world, id)
+}
+
+#[test]
+fn unsent_because_its_lease_moved_on_it_is_the_event_of_one_that_its_receiver_refused() {
+    let (mut world, id) = moved_on("waiting");
+    assert_eq!(try_it(&mut world, &id, 1), None);
+    assert_eq!((world.data(&id).as_str(), world.head(&id).state.as_str()), (r#"{"failed":"fenced"}"#, "idle"));
+    assert_eq!(world.head(&id).cause.kind, CauseKind::Effect);
+    assert_eq!(try_it(&mut world, &id, 2), None);
+    let told = whats(&world, &id);
+    let first = told.iter().map(|(what, number, _)| (*what, *number)).collect::<Vec<_>>();
+    assert_eq!(first, [(EffectWhat::Fenced, 1), (EffectWhat::Fenced, 2)]);
+    assert!(told[0].2.starts_with("unsent: lease cluster/eu was granted again, expected token "), "{told:?}");
+}
+
+#[test]
+fn unsent_where_no_state_takes_it_it_holds_nobody_up_and_strands_nobody_silently() {
+    let (mut world, id) = moved_on("blind");
+    assert_eq!(try_it(&mut world, &id, 1), None);
+    assert_eq!((effect(&world, &id, 1), world.head(&id).park), (None, None), "another is under way");
+    assert_eq!(try_it(&mut world, &id, 2), None);
+    assert!(whats(&world, &id)[1].2.ends_with("; not waited for"));
+    assert_eq!(world.head(&id).park.unwrap().code, "stranded");
 }
 
 #[test]

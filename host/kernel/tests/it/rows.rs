@@ -523,6 +523,62 @@ fn a_request_has_a_bounded_number_of_operations() {
     assert_eq!(world.refused(many(ROW_OPS_MAX + 1)).code, Code::Limit);
 }
 
+#[test]
+fn a_request_writes_a_bounded_number_of_bytes() {
+    let mut world = four(&queue(&[]));
+    let text = "x".repeat(250_000);
+    let large = |n: usize| (0..n).map(|nth| put(&format!("l{nth}"), &format!("\"{text}\""))).collect::<Vec<_>>();
+    world.ok(client(large(25)));
+    let refused = world.refused(client(large(26)));
+    assert_eq!((refused.code, refused.subject.as_str()), (Code::Limit, "rows"));
+    assert!(refused.expected.contains("row_written_bytes_max"), "{refused}");
+}
+
+#[test]
+fn a_claim_says_that_there_is_more_where_its_bytes_end() {
+    let mut world = four(&queue(&[]));
+    let text = "x".repeat(250_000);
+    for nth in 0..6 {
+        one(&mut world, put(&format!("l{nth}"), &format!(r#"{{"status":"pending","text":"{text}"}}"#)));
+    }
+    let answer = one(&mut world, claim(100));
+    assert!(matches!(&answer, RowAnswer::Claimed { more: true, .. }));
+    assert_eq!(taken(&answer).len(), 4 + 4, "the last that fits in a mebibyte");
+    let answer = one(&mut world, claim(100));
+    assert!(matches!(&answer, RowAnswer::Claimed { more: false, .. }));
+    assert_eq!(taken(&answer).len(), 2);
+}
+
+#[test]
+fn what_is_claimed_and_deleted_is_no_more_than_can_be_remembered() {
+    let (mut world, id) = working(&queue(&[]));
+    let long = "k".repeat(190);
+    let ops = |from: usize| -> Vec<RowOp> {
+        (from..from + 50).map(|n| put(&format!("{long}{n:04}"), r#"{"status":"pending"}"#)).collect()
+    };
+    for from in 0..20 {
+        world.ok(client(ops(from * 50)));
+    }
+    let take = |delete| op(RowAsk::Claim { filter: None, set: None, order: Order::default(), limit: 1_000, delete });
+    let (answers, _) = step_asks(&mut world, &id, vec![take(true)]).unwrap();
+    assert!(matches!(&answers[0], RowAnswer::Claimed { more: true, rows, .. } if rows.len() > 300));
+    let (answers, _) = step_asks(&mut world, &id, vec![take(false)]).unwrap();
+    assert!(matches!(&answers[0], RowAnswer::Claimed { rows, .. } if rows.len() > 500));
+    for (key, bytes) in world.records.bytes() {
+        assert!(bytes.len() < 256 * 1024, "{key:?}: {} bytes", bytes.len());
+    }
+}
+
+#[test]
+fn answers_that_are_remembered_together_are_bounded() {
+    let (mut world, id) = working(&queue(&[]));
+    let text = format!("\"{}\"", "x".repeat(100_000));
+    step_asks(&mut world, &id, vec![put("one", &text)]).unwrap();
+    let refused = step_asks(&mut world, &id, vec![put("one", &text), put("two", &text)]).unwrap_err();
+    assert!(refused.code == Code::Limit && refused.got.ends_with("ask for fewer fields"), "{refused}");
+    assert_eq!(row(&world, "two"), None);
+}
+
 // --- who may
 
 #[test]

@@ -159,6 +159,45 @@ fn a_manifest_and_its_component_belong_together() -> Result<()> {
 
 /// The n-th of many revisions that every entity can follow, with bytes of its own: a component with one more
 /// custom section is another component.
+/// A machine that writes to a cluster's service, under this fence.
+fn rollouts(name: &str, fence: &str) -> String {
+    format!(
+        "machine = \"{name}\"\nowner = \"tests\"\ninitial = \"idle\"\ncomponent = \"noop.wasm\"\ndata.schema = false\n\
+         desired.schema = {{ type = \"object\" }}\noutputs.schema = false\n[events.go]\n\
+         [states.idle]\nkind = \"rest\"\non.go = {{ to = \"s1\" }}\n\
+         [states.s1]\nstep = \"s1\"\nto = [\"idle\"]\ndeadline = \"10m\"\n\
+         [leases]\n\"cluster/*\" = {{ ttl = \"5m\" }}\n[targets.rollouts]\nmethod = \"PUT\"\n\
+         url = \"https://deploy.example.com/v1/{{cluster}}/image\"\nfence = {fence}\non_late = \"record\"\n"
+    )
+}
+
+#[test]
+fn a_machine_that_writes_where_another_does_is_warned_unless_one_lease_fences_both() -> Result<()> {
+    run(async {
+        let host = start().await?;
+        let warned = async |name: &str, fence: &str| -> Result<Vec<Value>> {
+            let deployed = host.api().deploy(&rollouts(name, fence), Some("noop")).await?;
+            let mut found = deployed["warnings"].as_array().context("warnings")?.clone();
+            found.retain(|one| one["code"] == "unshared-fence");
+            Ok(found)
+        };
+        ensure!(warned("deployment", "{ from = \"desired.cluster\" }").await?.is_empty(), "it is alone");
+        ensure!(warned("migration", "\"cluster/prod\"").await?.is_empty(), "one lease may fence both");
+        let told = warned("canary", "\"entity\"").await?;
+        let named = |machine: &str| {
+            told.iter()
+                .any(|one| one["message"].as_str().is_some_and(|said| said.contains(&format!(": {machine} writes"))))
+        };
+        ensure!(told.len() == 2 && named("deployment") && named("migration"), "{told:?}");
+        ensure!(told[0]["severity"] == "warning" && told[0]["line"].as_u64() > Some(1), "{told:?}");
+        ensure!(host.api().get("/v1/machines/canary").await?.done()?["active"] == 1, "it is deployed all the same");
+        // Whoever follows suit hears no more of it; the machines that are active count, not those before.
+        ensure!(warned("canary", "\"cluster/prod\"").await?.is_empty());
+        ensure!(warned("deployment", "\"cluster/prod\"").await?.is_empty());
+        Ok(())
+    })
+}
+
 fn nth_revision(nth: u64) -> Result<Value> {
     let manifest = COUNTED.replace("interlock tests", &format!("interlock tests {nth}"));
     let mut bytes = std::fs::read(interlock_support::guest("noop")?)?;

@@ -3,6 +3,8 @@
 
 use crate::effects::{ask, errands, manifest, operate, settled, to, until_first};
 use crate::host::{Host, Setup, run, start, start_with};
+use crate::ledger::of_kind;
+use crate::raw::{Bytes, Raw};
 use crate::sink::{Answer, Sink, with_header};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -168,6 +170,60 @@ fn what_is_pending_when_its_operator_withdraws_it_is_given_up_by_name() -> Resul
         operate(api, "errand/denied", 1, "retry", Value::Null).await?;
         let (code, why) = reason(&settled(api, "errand/denied").await?)?;
         ensure!(code == "denied" && why.contains("by the rule `allow`"), "{code} {why}");
+        ensure!(sink.at("/a").len() == 1, "nothing more was sent");
+        Ok(())
+    })
+}
+
+#[test]
+fn what_is_no_answer_is_asked_for_again_as_often_as_its_target_says_and_told_plainly() -> Result<()> {
+    run(async {
+        let greeting = Bytes::Once(b"SSH-2.0-OpenSSH_9.6\r\n");
+        let chunks = Bytes::Once(b"HTTP/1.1 200 x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab");
+        for (scheme, bytes, told) in [
+            ("http", greeting, "expected an answer, got what is not HTTP"),
+            ("http", Bytes::Once(b""), "expected an answer, got an end of the connection"),
+            (
+                "http",
+                Bytes::Forever(b"HTTP/1.1 200 x\r\na: "),
+                "expected an answer, got one whose status and headers are too large",
+            ),
+            ("http", chunks, "expected the rest of the answer, got an end of the connection"),
+            ("https", greeting, "expected a TLS session, got what is not TLS"),
+        ] {
+            let (sink, strange) = (Sink::start().await?, Raw::start(bytes, false).await?);
+            let (from, to) =
+                (format!("http://127.0.0.1:{}", sink.port()), format!("{scheme}://127.0.0.1:{}", strange.port()));
+            let host = start().await?;
+            host.configure(&sink.allowed("").replace(&from, &to)).await?;
+            host.api().deploy(&manifest(&sink, "")?.replace(&from, &to), Some("errand")).await?;
+            let (code, reason) = given_up(&host, "e1").await?;
+            ensure!(code == "exhausted" && reason == format!("4 tries: {told}"), "{code}: {reason}");
+            ensure!(strange.seen().len() == 4, "{:?}", strange.seen());
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn an_effect_of_a_machine_that_no_longer_declares_its_target_is_withdrawn_by_name() -> Result<()> {
+    run(async {
+        let sink = Sink::start().await?;
+        let host = errands(&sink).await?;
+        let api = host.api();
+        api.create("errand/one").await?;
+        sink.answers("/a", [with_header(503, "retry-after", "3000")]);
+        ask(api, "errand/one", "e1", json!([to("a")]), "idle").await?;
+        until_first(api, "errand/one", |one| one["tries"] == 1 && one["stands"] == "due").await?;
+        let other = manifest(&sink, "")?.replace("[targets.sink]", "[targets.elsewhere]");
+        ensure!(api.deploy(&other, Some("errand")).await?["revision"] == 2);
+        // The entity follows the revision with its next change, and so does what it has asked for.
+        ask(api, "errand/one", "e2", json!([]), "idle").await?;
+        operate(api, "errand/one", 1, "retry", Value::Null).await?;
+        settled(api, "errand/one").await?;
+        let history = api.history("errand/one").await?;
+        let told = of_kind(&history, "effect-failed").iter().map(|one| one["what"].to_string()).collect::<String>();
+        ensure!(told.contains("withdrawn: target sink is no longer declared by errand"), "{told}");
         ensure!(sink.at("/a").len() == 1, "nothing more was sent");
         Ok(())
     })

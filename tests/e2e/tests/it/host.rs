@@ -40,7 +40,7 @@ pub(crate) fn run(test: impl Future<Output = Result<()>>) -> Result<()> {
 /// The same with another bound.
 pub(crate) fn run_within(max: Duration, test: impl Future<Output = Result<()>>) -> Result<()> {
     // Built before the clock runs: the first build of a machine takes minutes.
-    for name in ["noop", "survey", "resource", "errand", "hostile", "hostile-wasi"] {
+    for name in ["noop", "survey", "resource", "errand", "ticket", "deploy", "hostile", "hostile-wasi"] {
         interlock_support::guest(name)?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

@@ -9,6 +9,7 @@
 mod host;
 mod ledger;
 mod machines;
+mod raw;
 mod sink;
 mod world;
 
@@ -18,6 +19,7 @@ mod effect_kills;
 mod effect_limits;
 mod effects;
 mod events;
+mod examples;
 mod faults;
 mod health;
 mod json;

@@ -66,6 +66,14 @@ struct Desk {
     let_go: watch::Sender<u64>,
 }
 
+/// What an operator writes who allows a port of this machine, with this secret.
+pub(crate) fn allowed(port: u16, secrets: &str) -> String {
+    format!(
+        "[effects]\nnetworks = [\"127.0.0.1\"]\n\n[[effects.allow]]\nurl = \"http://127.0.0.1:{port}/*\"\n\
+         methods = [\"POST\"]\nsecrets = [{secrets}]\n"
+    )
+}
+
 /// A receiver; gone when it is dropped.
 pub(crate) struct Sink {
     port: u16,
@@ -126,11 +134,7 @@ impl Sink {
 
     /// What an operator writes who allows this receiver, with this secret.
     pub(crate) fn allowed(&self, secrets: &str) -> String {
-        format!(
-            "[effects]\nnetworks = [\"127.0.0.1\"]\n\n[[effects.allow]]\nurl = \"http://127.0.0.1:{}/*\"\n\
-             methods = [\"POST\"]\nsecrets = [{secrets}]\n",
-            self.port
-        )
+        allowed(self.port, secrets)
     }
 }
 

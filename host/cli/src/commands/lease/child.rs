@@ -1,4 +1,4 @@
-//! A command that runs in a process group of its own, and the signals on their way to it.
+//! A command that runs in the process group of its guard, and the signals on their way to it.
 
 use crate::failed::Failed;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -12,33 +12,32 @@ use tokio::sync::mpsc;
 
 /// What a shell answers for a command that is not there, and for one that cannot be run.
 const NOT_FOUND: u8 = 127;
-const NOT_RUN: u8 = 126;
+pub(super) const NOT_RUN: u8 = 126;
 /// What a shell adds to the number of the signal that ended a command.
 const SIGNALLED: i32 = 128;
 
 /// A command that runs.
 pub(super) struct Running {
     child: Child,
-    group: Option<Pid>,
+    group: Pid,
 }
 
 impl Running {
-    /// Starts a command.
+    /// Starts a command in a process group.
     ///
     /// # Errors
     /// Why it does not run, and the exit code that says so.
-    pub(super) fn start(command: &[OsString], env: &[(&str, String)]) -> Result<Self, (String, u8)> {
+    pub(super) fn start(command: &[OsString], env: &[(&str, String)], group: Pid) -> Result<Self, (String, u8)> {
         let Some((program, arguments)) = command.split_first() else {
             return Err(("no command".to_owned(), NOT_FOUND));
         };
         let mut child = Command::new(program);
-        child.args(arguments).env_remove("INTERLOCK_GRANT").process_group(0).kill_on_drop(true);
+        child.args(arguments).env_remove("INTERLOCK_GRANT").process_group(group.as_raw_pid()).kill_on_drop(true);
         child.envs(env.iter().map(|(name, value)| (name, value)));
         let child = child.spawn().map_err(|why| {
             let code = if why.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN };
             (format!("{}: {why}", program.display()), code)
         })?;
-        let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         Ok(Self { child, group })
     }
 
@@ -50,7 +49,7 @@ impl Running {
     /// Sends a signal to the command and what it started.
     pub(super) fn signal(&self, signal: Signal) {
         // Where nobody is left, nobody has to be told.
-        let _ = self.group.map(|group| kill_process_group(group, signal));
+        let _ = kill_process_group(self.group, signal);
     }
 }
 

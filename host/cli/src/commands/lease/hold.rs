@@ -11,7 +11,9 @@ use interlock_daemon::api::{ExtendRequest, LeaseHeld, ReleaseRequest};
 use interlock_kernel::ids::LeaseName;
 use interlock_store::{Clock, SystemClock};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// The pause before a renewal that came to nothing is asked for again.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -26,6 +28,11 @@ pub(super) struct Confirmed {
 }
 
 impl Confirmed {
+    /// By an answer to a request that was sent then.
+    fn by(from: Duration, held: &LeaseHeld) -> Self {
+        Self { from, ttl: Duration::from_millis(held.ttl_ms) }
+    }
+
     /// A third of the time is over: the first renewal is asked for.
     fn renew_at(self) -> Duration {
         self.from + self.ttl / 3
@@ -50,9 +57,27 @@ impl Confirmed {
 /// A lease that is held.
 pub(super) struct Hold {
     client: Client,
-    clock: SystemClock,
+    clock: Arc<SystemClock>,
     right: Grant,
-    confirmed: Confirmed,
+    confirmed: watch::Sender<Confirmed>,
+}
+
+/// For how long a lease is known to be held, for somebody who looks on.
+pub(super) struct Known {
+    clock: Arc<SystemClock>,
+    confirmed: watch::Receiver<Confirmed>,
+}
+
+impl Known {
+    /// How long from now on.
+    pub(super) fn left(&mut self) -> Duration {
+        self.confirmed.borrow_and_update().over_at().saturating_sub(self.clock.monotonic())
+    }
+
+    /// Waits until it is renewed; none if nobody renews it any more.
+    pub(super) async fn longer(&mut self) -> Option<()> {
+        self.confirmed.changed().await.ok()
+    }
 }
 
 /// Why a lease is not held any more.
@@ -79,17 +104,18 @@ impl Hold {
     /// # Errors
     /// Why it is not held.
     pub(super) async fn take(client: &Client, lease: &LeaseName, terms: &Terms) -> Result<Self, Failed> {
-        let clock = SystemClock::new();
+        let clock = Arc::new(SystemClock::new());
         let grant = mint();
         let from = clock.monotonic();
         let held = client.acquire(lease, &request(terms, grant.clone()), terms.wait.as_deref()).await?;
         let right = Grant { lease: lease.clone(), grant, token: held.token };
-        let mut hold = Self { client: client.clone(), clock, right, confirmed: confirmed(from, &held) };
-        if hold.clock.monotonic() >= hold.confirmed.renew_at() {
+        let confirmed = watch::Sender::new(Confirmed::by(from, &held));
+        let hold = Self { client: client.clone(), clock, right, confirmed };
+        if hold.now() >= hold.confirmed().renew_at() {
             // It stood in line, or the answer took long: only an answer to a fresh request says how long it lasts.
-            let from = hold.clock.monotonic();
+            let from = hold.now();
             let held = hold.client.extend(&hold.right.lease, &hold.renewal()).await?;
-            hold.confirmed = confirmed(from, &held);
+            hold.confirmed.send_replace(Confirmed::by(from, &held));
         }
         Ok(hold)
     }
@@ -99,7 +125,12 @@ impl Hold {
     }
 
     pub(super) fn confirmed(&self) -> Confirmed {
-        self.confirmed
+        *self.confirmed.borrow()
+    }
+
+    /// For how long it is known to be held, from now on.
+    pub(super) fn known(&self) -> Known {
+        Known { clock: Arc::clone(&self.clock), confirmed: self.confirmed.subscribe() }
     }
 
     pub(super) fn now(&self) -> Duration {
@@ -107,34 +138,34 @@ impl Hold {
     }
 
     /// Renews it again and again; ends when it is lost, or not known to be held for long enough.
-    pub(super) async fn keep(&mut self) -> Lost {
+    pub(super) async fn keep(&self) -> Lost {
         loop {
-            self.clock.sleep_until(self.confirmed.renew_at()).await;
+            self.clock.sleep_until(self.confirmed().renew_at()).await;
             if let Err(lost) = self.renew().await {
                 return lost;
             }
         }
     }
 
-    async fn renew(&mut self) -> Result<(), Lost> {
-        let stop_at = self.confirmed.stop_at();
+    async fn renew(&self) -> Result<(), Lost> {
+        let stop_at = self.confirmed().stop_at();
         let mut why = "this process was held up".to_owned();
         loop {
-            let from = self.clock.monotonic();
+            let from = self.now();
             if from >= stop_at {
                 return Err(Lost::Unknown(why));
             }
-            let patience = self.confirmed.patience().min(stop_at - from);
+            let patience = self.confirmed().patience().min(stop_at - from);
             match tokio::time::timeout(patience, self.client.extend(&self.right.lease, &self.renewal())).await {
                 Ok(Ok(held)) => {
-                    self.confirmed = confirmed(from, &held);
+                    self.confirmed.send_replace(Confirmed::by(from, &held));
                     return Ok(());
                 }
                 Ok(Err(Failed::Problem(problem))) if is_final(&problem) => return Err(Lost::Refused(problem)),
                 Ok(Err(failed)) => why = failed.to_string(),
                 Err(_) => why = format!("no answer from {} within {patience:.1?}", self.client.url()),
             }
-            self.clock.sleep_until((self.clock.monotonic() + PAUSE).min(stop_at)).await;
+            self.clock.sleep_until((self.now() + PAUSE).min(stop_at)).await;
         }
     }
 
@@ -152,10 +183,6 @@ impl Hold {
             Err(_) => Err(format!("no answer from {} within {RELEASE_WITHIN:?}", self.client.url())),
         }
     }
-}
-
-fn confirmed(from: Duration, held: &LeaseHeld) -> Confirmed {
-    Confirmed { from, ttl: Duration::from_millis(held.ttl_ms) }
 }
 
 /// A no that the same request will hear again.

@@ -1,6 +1,7 @@
 //! `interlock lease run`: a command that runs only while its lease is held.
 
-use super::child::{Running, Signals, code, ended_by};
+use super::child::{NOT_RUN, Running, Signals, code, ended_by};
+use super::guard::Guard;
 use super::hold::{Hold, Lost};
 use crate::args::Run;
 use crate::client::Client;
@@ -8,6 +9,7 @@ use crate::failed::Failed;
 use crate::out::Out;
 use interlock_kernel::value::parse_ms;
 use rustix::process::Signal;
+use std::ffi::OsString;
 use std::time::Duration;
 
 /// Runs it.
@@ -15,22 +17,24 @@ pub(crate) async fn run(args: Run, client: &Client, out: Out) -> Result<(), Fail
     let Run { lease, terms, grace, command } = args;
     let grace = parse_ms(&grace).map_err(|why| Failed::Input(format!("--grace: {why}")))?;
     let mut signals = Signals::new()?;
-    let mut hold = tokio::select! {
+    let hold = tokio::select! {
         hold = Hold::take(client, &lease, &terms) => hold?,
         // The connection goes with it, and the host takes it out of the line.
         signal = signals.next() => return Err(Failed::Ended(ended_by(signal))),
     };
     out.hint(&format!("lease {lease} is held, token {}", hold.token()));
     let env = [("INTERLOCK_LEASE", lease.to_string()), ("INTERLOCK_FENCING_TOKEN", hold.token().to_string())];
-    let running = match Running::start(&command, &env) {
-        Ok(running) => running,
+    let (running, guard) = match start(&command, &env, &hold).await {
+        Ok(started) => started,
         Err((why, code)) => {
             give_back(hold, out).await;
             out.alarm(&why);
             return Err(Failed::Ended(code));
         }
     };
-    match together(running, &mut hold, &mut signals, Duration::from_millis(grace)).await? {
+    let over = together(running, &hold, &mut signals, Duration::from_millis(grace)).await;
+    guard.dismiss().await;
+    match over? {
         Over::Ended(code) => {
             give_back(hold, out).await;
             if code == 0 { Ok(()) } else { Err(Failed::Ended(code)) }
@@ -45,6 +49,20 @@ pub(crate) async fn run(args: Run, client: &Client, out: Out) -> Result<(), Fail
     }
 }
 
+/// A command and its guard, who is there before it.
+async fn start(command: &[OsString], env: &[(&str, String)], hold: &Hold) -> Result<(Running, Guard), (String, u8)> {
+    let unguarded = |why: String| (format!("a guard of the command: {why}"), NOT_RUN);
+    let guard = Guard::start(hold.known()).await.map_err(|why| unguarded(why.to_string()))?;
+    let Some(group) = guard.group() else { return Err(unguarded("it ended at once".to_owned())) };
+    match Running::start(command, env, group) {
+        Ok(running) => Ok((running, guard)),
+        Err(why) => {
+            guard.dismiss().await;
+            Err(why)
+        }
+    }
+}
+
 /// How it ended.
 enum Over {
     /// By itself.
@@ -53,12 +71,7 @@ enum Over {
     Lost(Lost),
 }
 
-async fn together(
-    mut running: Running,
-    hold: &mut Hold,
-    signals: &mut Signals,
-    grace: Duration,
-) -> Result<Over, Failed> {
+async fn together(mut running: Running, hold: &Hold, signals: &mut Signals, grace: Duration) -> Result<Over, Failed> {
     let lost = {
         let keep = hold.keep();
         tokio::pin!(keep);

@@ -13,6 +13,10 @@ use crate::table::{OnEnd, Right};
 use crate::value::{Filter, Mutation, Roots, Verdict};
 use crate::view::Stop;
 
+/// What is remembered of a row besides its key, and its value if it is gone, in bytes: numbers and times.
+const KEPT_BYTES: usize = 16;
+const SHOWN_BYTES: usize = 320;
+
 /// What was asked of one operation comes to: an answer, or why not.
 type Done = Result<Result<RowAnswer, Rejection>, Stop>;
 
@@ -165,8 +169,9 @@ impl Tables<'_> {
             Ok(walk) => walk,
             Err(refused) => return Ok(Err(refused)),
         };
-        let bytes_max = if how.delete { MEMO_BYTES_MAX } else { ROWS_BYTES_MAX };
-        let (mut rows, mut bytes, mut more) = (Vec::new(), 0_usize, false);
+        let (mut rows, mut more) = (Vec::new(), false);
+        // Of the answer, and of what is remembered of it.
+        let (mut bytes, mut kept) = (0_usize, 0_usize);
         let mut memo = ClaimMemo { number, rows: Vec::new() };
         let limit = usize::try_from(how.limit).unwrap_or(usize::MAX);
         while rows.len() < limit {
@@ -182,7 +187,10 @@ impl Tables<'_> {
             };
             let size = self.table(&op.table)?.looked_at(&key).map_or(0, |row| row.value.text().len());
             bytes = bytes.saturating_add(size);
-            if !rows.is_empty() && (bytes > bytes_max || self.writes() > ROW_WRITES_MAX) {
+            let remembered = if how.delete { size.saturating_add(SHOWN_BYTES) } else { KEPT_BYTES };
+            kept = kept.saturating_add(remembered).saturating_add(key.as_str().len());
+            let cut = bytes > ROWS_BYTES_MAX || kept > MEMO_BYTES_MAX || self.writes() > ROW_WRITES_MAX;
+            if !rows.is_empty() && cut {
                 more = true;
                 break;
             }

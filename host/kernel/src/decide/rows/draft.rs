@@ -107,6 +107,11 @@ impl<'a> Tables<'a> {
         self.tables.values().map(TableDraft::writes).fold(0, usize::saturating_add)
     }
 
+    /// Bytes of the values that it will write.
+    pub(super) fn bytes(&self) -> usize {
+        self.tables.values().map(TableDraft::bytes).fold(0, usize::saturating_add)
+    }
+
     /// The writes.
     pub(in crate::decide) fn finish(self, decision: &mut Decision) {
         decision.wake.extend(self.wake);
@@ -290,6 +295,11 @@ impl<'a> TableDraft<'a> {
         let changed = self.rows.values().filter(|slot| slot.was != slot.now).count();
         let each = self.head.indexes.len().saturating_mul(2).saturating_add(4);
         changed.saturating_mul(each).saturating_add(self.entries.len().saturating_mul(2))
+    }
+
+    fn bytes(&self) -> usize {
+        let written = self.rows.values().filter(|slot| slot.was != slot.now);
+        written.filter_map(|slot| slot.now.as_ref()).map(|row| row.value.text().len()).fold(0, usize::saturating_add)
     }
 
     /// The writes: rows, index, entries, head.
