@@ -130,7 +130,7 @@ impl Draft<'_> {
     /// The same for the visit the entity is in, as it is now.
     pub(super) fn arm_again(&mut self) -> Result<Result<Vec<Timer>, Rejection>, Stop> {
         let documents = self.documents()?;
-        let event = if self.head.cause.payload { self.doc(crate::record::Part::Cause)? } else { None };
+        let event = self.payload()?;
         let (by, stage) = (self.head.cause.kind, &Stage::default());
         let entered = Entered { documents: &documents, event: event.as_ref(), by, stage };
         Ok(self.arm(&self.machine(), &self.head.state, &entered))

@@ -112,10 +112,8 @@ pub(super) fn transition(given: &Given<'_>, claim: &Claim, to: &Name, change: &C
         return draft.refuse(refused);
     }
     let proposed = propose(&mut draft, change)?;
-    let mut scope = draft.scope(None)?;
-    if draft.head.cause.payload {
-        scope.event = draft.doc(crate::record::Part::Cause)?;
-    }
+    let payload = draft.payload()?;
+    let mut scope = draft.scope(payload)?;
     if let Some(refused) = draft.missing(draft.machine().requires(&draft.head.state, to), scope.event.clone())? {
         return draft.refuse(refused);
     }
@@ -296,10 +294,9 @@ fn propose(draft: &mut Draft<'_>, change: &Change) -> Result<Result<Documents, R
     let mut documents = draft.documents()?;
     documents.data = change.data.clone().or(documents.data);
     documents.outputs = change.outputs.clone().or(documents.outputs);
-    let payload = if draft.head.cause.payload { draft.doc(crate::record::Part::Cause)? } else { None };
     let scope = Scope {
         documents: documents.clone(),
-        event: payload,
+        event: draft.payload()?,
         execution: draft.head.locked_by(&draft.id).map(|id| id.to_string()),
     };
     Ok(mutate(&mut documents, &change.set, &scope, draft.now()).map(|()| documents))

@@ -73,8 +73,8 @@ pub(super) struct Draft<'a> {
     pub(super) mismatches: u32,
     expiries: u32,
     begun: bool,
-    /// What was decided while a visit was entered: its entry comes after the one that entered it.
-    pub(super) afterwards: Option<What>,
+    /// What was decided while a visit was entered: recorded after the entry that entered it.
+    pub(super) afterwards: Vec<What>,
     /// The entity's outbox.
     pub(super) effects: Slots,
     /// What became of effects while a visit was entered: recorded after the entry that entered it.
@@ -143,7 +143,7 @@ impl<'a> Draft<'a> {
             mismatches: 0,
             expiries: 0,
             begun: false,
-            afterwards: None,
+            afterwards: Vec::new(),
             effects: Slots::default(),
             dropped: Vec::new(),
             touched: Vec::new(),
@@ -183,6 +183,11 @@ impl<'a> Draft<'a> {
         };
         self.parts.insert(part, Slot { now: found.clone(), changed: false, unrecorded: false });
         Ok(found)
+    }
+
+    /// The payload of what entered the visit.
+    pub(super) fn payload(&mut self) -> Result<Option<Doc>, Stop> {
+        if self.head.cause.payload { self.doc(Part::Cause) } else { Ok(None) }
     }
 
     pub(super) fn put(&mut self, part: Part, doc: Option<Doc>) -> Result<(), Stop> {
@@ -464,7 +469,6 @@ impl<'a> Draft<'a> {
         let Some(step) = state.step.clone() else {
             return Ok(None);
         };
-        let payload = if self.head.cause.payload { self.doc(Part::Cause)? } else { None };
         Ok(Some(Start {
             claim: Claim {
                 execution: self.head.execution(&self.id, lock.ordinal),
@@ -479,7 +483,7 @@ impl<'a> Draft<'a> {
             visit: self.head.visit,
             base: lock.base,
             cause: self.head.cause.clone(),
-            payload,
+            payload: self.payload()?,
             documents: self.documents()?,
             renew_by: self.renew_by()?,
             idle_ms: state.idle_ms,
@@ -504,7 +508,7 @@ impl<'a> Draft<'a> {
 
     /// The writes: documents, head, index.
     pub(super) fn finish(mut self, outcome: Outcome) -> Result<Decision, Stop> {
-        if let Some(what) = self.afterwards.take() {
+        for what in std::mem::take(&mut self.afterwards) {
             self.record(what, Tag::default());
         }
         for (what, target, number, note) in std::mem::take(&mut self.dropped) {

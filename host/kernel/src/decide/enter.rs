@@ -274,12 +274,12 @@ impl Draft<'_> {
         if chain >= limits.transitions {
             let reason =
                 format!("{chain} transitions in a row without a wait (limits.transitions = {})", limits.transitions);
-            self.afterwards = Some(What::Parked("runaway".to_owned(), reason.clone()));
+            self.afterwards.push(What::Parked("runaway".to_owned(), reason.clone()));
             self.head.park = Some(Park { code: "runaway".to_owned(), reason, since: now.wall });
             self.wake.push(Wake::Settled(self.id.clone()));
             return Ok(());
         }
-        self.begin()
+        self.begin_first()
     }
 
     /// Ends the execution, if there is one: the lock is free in the same transaction.

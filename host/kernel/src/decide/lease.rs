@@ -245,7 +245,8 @@ fn give_back(mut draft: Draft<'_>, claim: &Claim, held: &LeaseClaim) -> Result<D
     }
     // Nothing refuses below this line.
     lease.release("given back");
-    draft.progressed()?; // which renews what it has still, and strikes out what it has no more
+    draft.head.leases.retain(|other| *other != held.lease);
+    draft.progressed()?;
     draft.record(What::Returned(held.lease.clone()), tag(claim));
     draft.finish(Outcome::Released)
 }

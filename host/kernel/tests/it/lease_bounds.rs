@@ -2,7 +2,7 @@
 
 use crate::leases::{ask, code, lease, owner, pool, pool_machine, spec};
 use crate::world::{World, failure};
-use interlock_kernel::command::{LeaseAsk, Outcome, Verb};
+use interlock_kernel::command::{LeaseAsk, Outcome};
 use interlock_kernel::limits::{
     FACTS_MAX, LEASE_DELAY_MS_MAX, LEASE_ENTRIES_MAX, LEASE_HOLD_MS_MAX, LEASE_LINE_MAX, LEASE_TTL_MS_MAX,
     LEASE_TTL_MS_MIN, LEASE_WAIT_MS_MAX, LEASES_MAX,
@@ -177,42 +177,4 @@ fn a_lease_that_was_lost_and_is_taken_again_counts_once() {
     let head = world.head(&a);
     assert_eq!((head.park, head.leases), (None, named));
     assert!(world.lease_token("quota") > token);
-}
-
-#[test]
-fn a_third_of_its_time_and_a_margin_is_left_to_renew_what_is_handed_out_late() {
-    let cases = [
-        (9_000, 600_000, 5_500),
-        (1_000, 600_000, 1_000 - 333 - 333), // the margin is no more than the third
-        (9_000, 4_000, 4_000 - 1_333 - 500), // of the longest it may be held
-    ];
-    for (ttl_ms, hold_ms, renew_by) in cases {
-        let machine = pool_machine().grants("quota", LeaseSpec { hold_ms, ..spec(ttl_ms) });
-        let (mut world, a) = World::of(machine, "pool/a");
-        world.send(&a, "go", "a1");
-        assert_eq!(world.starts[&a].renew_by, Some(StoreTime(renew_by)), "{ttl_ms} of {hold_ms}");
-    }
-}
-
-#[test]
-fn of_several_leases_the_one_that_runs_out_first_says_when_to_renew() {
-    for (quota, disk) in [(9_000, 6_000), (6_000, 9_000)] {
-        let machine = pool_machine().grants("quota", spec(quota)).grants("d*", spec(disk));
-        let (mut world, a) = World::of(machine, "pool/a");
-        world.send(&a, "both", "a1");
-        assert_eq!(world.starts[&a].renew_by, Some(StoreTime(6_000 - 2_000 - 500)));
-    }
-}
-
-#[test]
-fn the_last_moment_to_begin_with_a_lease_is_too_late() {
-    let machine = || pool_machine().grants("quota", LeaseSpec { hold_ms: 10_000, ..spec(9_000) });
-    for (at, again) in [(6_499, false), (6_500, true)] {
-        let (mut world, a) = World::of(machine(), "pool/a");
-        world.send(&a, "go", "a1");
-        let (claim, token) = (world.claim(&a), world.lease_token("quota"));
-        world.pass(at);
-        world.ok(Verb::Renew(claim));
-        assert_eq!(world.lease_token("quota") > token, again, "{at}");
-    }
 }

@@ -6,18 +6,24 @@ use crate::world::World;
 use interlock_kernel::command::{Change, LeaseAsk, Verb};
 use interlock_kernel::ids::{EntityId, ExecutionId};
 use interlock_kernel::machine::LeaseSpec;
-use interlock_kernel::record::{BeginReason, FactKind, Failure, LeaseWhat, What};
+use interlock_kernel::record::{BeginReason, FactKind, LeaseWhat, What};
 use interlock_kernel::rejection::Code;
 use interlock_kernel::time::StoreTime;
 use interlock_kernel::view::{Claim, Wake};
 
-fn working() -> (World, EntityId, EntityId) {
+pub(crate) fn working() -> (World, EntityId, EntityId) {
     let (mut world, a, b) = pool();
     world.send(&a, "go", "a1");
     (world, a, b)
 }
 
-fn fenced(world: &World) -> bool {
+pub(crate) fn last_two(world: &World, id: &EntityId) -> [What; 2] {
+    let mut entries = world.history(id, &world.head(id)).into_iter().rev().map(|entry| entry.what);
+    let [last, before] = [(); 2].map(|()| entries.next().unwrap());
+    [before, last]
+}
+
+pub(crate) fn fenced(world: &World) -> bool {
     world.wakes.iter().any(|wake| matches!(wake, Wake::Fence { why: "a lease was lost", .. }))
 }
 
@@ -146,59 +152,6 @@ fn two_owners_that_lose_theirs_in_one_transaction_both_lose_their_attempts() {
 }
 
 #[test]
-fn during_back_off_a_lease_is_kept_until_the_next_attempt() {
-    let (mut world, a, _) = working();
-    let token = world.lease_token("quota");
-    for _ in 0..2 {
-        world.fail(&a, "slow");
-        world.due(&a);
-    }
-    assert_eq!(world.lease_token("quota"), token);
-}
-
-#[test]
-fn during_a_wait_a_lease_is_kept_to_its_deadline_and_at_most_to_its_bound() {
-    let (mut world, a, _) = working();
-    let token = world.lease_token("quota");
-    world.go(&a, "hold");
-    assert_eq!(world.lease("quota").holder.unwrap().until, StoreTime(309_000), "the deadline and a time to live");
-    world.pass(299_999);
-    world.send(&a, "on", "a2");
-    assert_eq!(world.lease_token("quota"), token);
-    assert_eq!(world.lease("quota").holder.unwrap().until, StoreTime(308_999), "from now on by progress again");
-    world.go(&a, "hold");
-    assert_eq!(world.lease("quota").holder.unwrap().until, StoreTime(600_000), "hold_max bounds all");
-}
-
-#[test]
-fn a_lease_lost_while_nothing_ran_is_on_record_and_missed_where_it_is_required() {
-    let machine = pool_machine().with(|machine| {
-        let hold = machine.states.get_mut(&name("hold")).unwrap();
-        hold.deadline_ms = Some(3_600_000);
-    });
-    let (mut world, a) = World::of(machine.grants("disk", LeaseSpec { hold_ms: 60_000, ..spec(9_000) }), "pool/a");
-    world.send(&a, "plan", "a1");
-    world.takes(&a, "disk");
-    world.go(&a, "hold");
-    assert_eq!(world.lease("disk").holder.unwrap().until, StoreTime(60_000));
-    world.lapse("disk");
-    world.lapse("disk");
-    assert_eq!(world.last_entry(&a).what, What::LeaseLost(lease("disk")));
-    assert!(world.head(&a).leases.is_empty() && world.head(&a).lock.is_some());
-}
-
-#[test]
-fn a_parked_execution_keeps_its_leases_to_their_bound_and_kill_frees_them() {
-    let (mut world, a, _) = working();
-    world.end(&a, crate::world::permanent("broken")).unwrap();
-    assert!(world.head(&a).park.is_some());
-    assert_eq!(world.lease("quota").holder.unwrap().until, StoreTime(600_000));
-    world.ok(Verb::Kill { entity: a.clone(), reason: "enough".to_owned() });
-    assert_eq!(world.holder("quota"), "nobody");
-    assert_eq!(world.became("quota"), [LeaseWhat::Acquired, LeaseWhat::Released]);
-}
-
-#[test]
 fn after_a_crash_the_attempt_is_begun_again_with_what_it_had() {
     let (mut world, ..) = working();
     let token = world.lease_token("quota");
@@ -217,58 +170,6 @@ fn a_crash_that_lasts_past_the_lease_loses_it_and_the_new_attempt_gets_another_g
     assert!(world.lease_token("quota") > token);
     assert_eq!(world.became("quota"), [LeaseWhat::Acquired, LeaseWhat::Expired, LeaseWhat::Acquired]);
     assert!(world.head(&a).lock.unwrap().attempt.is_some(), "what became of the old grant does not end it");
-}
-
-#[test]
-fn a_late_dispatch_renews_first_and_is_handed_out_under_the_same_token() {
-    let (mut world, a, _) = working();
-    let start = world.starts[&a].clone();
-    assert_eq!(start.renew_by, Some(StoreTime(9_000 - 3_000 - 500)), "an interval and a margin before the end");
-    world.pass(8_000);
-    world.ok(Verb::Renew(start.claim.clone()));
-    let again = world.starts[&a].clone();
-    assert_eq!((again.claim, again.renew_by), (start.claim, Some(StoreTime(13_500))));
-}
-
-#[test]
-fn a_dispatch_that_is_too_late_is_not_handed_out() {
-    let (mut world, a, _) = working();
-    let claim = world.claim(&a);
-    world.pass(9_000);
-    assert_eq!(world.code(Verb::Renew(claim.clone())), Code::Fenced);
-    assert!(fenced(&world) && !world.wakes.iter().any(|wake| matches!(wake, Wake::Run(_))));
-    world.ok(Verb::Renew(claim.clone()));
-    assert!(world.wakes.is_empty(), "of an attempt that is over nothing comes");
-    let execution = ExecutionId { entity: entity("pool/none"), ..claim.execution.clone() };
-    world.ok(Verb::Renew(Claim { execution, ..claim }));
-    assert!(world.wrote.is_empty());
-}
-
-#[test]
-fn a_dispatch_near_the_longest_a_lease_may_be_held_begins_again_with_a_new_grant() {
-    let short = LeaseSpec { hold_ms: 10_000, ..spec(9_000) };
-    let (mut world, a) = World::of(pool_machine().grants("quota", short), "pool/a");
-    world.send(&a, "go", "a1");
-    let (claim, token) = (world.claim(&a), world.lease_token("quota"));
-    world.pass(8_000);
-    world.ok(Verb::Renew(claim.clone()));
-    assert!(world.claim(&a).token > claim.token && world.lease_token("quota") > token);
-    assert!(world.starts[&a].renew_by.unwrap().0 > world.store, "which may be handed out as it is");
-    assert_eq!(world.head(&a).lock.unwrap().failed, 0, "it is nobody's failure");
-    assert_eq!(world.last_entry(&a).what, What::Begun(BeginReason::Leased));
-    assert_eq!(world.became("quota"), [LeaseWhat::Acquired, LeaseWhat::Released, LeaseWhat::Acquired]);
-}
-
-#[test]
-fn near_that_bound_whoever_waits_is_next() {
-    let short = LeaseSpec { hold_ms: 10_000, ..spec(9_000) };
-    let (mut world, a) = World::of(pool_machine().grants("quota", short), "pool/a");
-    world.send(&a, "go", "a1");
-    world.ok(ask("quota", "one", 5_000).waits(60_000).into());
-    world.pass(8_000);
-    let claim = world.claim(&a);
-    world.ok(Verb::Renew(claim));
-    assert_eq!((world.holder("quota").as_str(), world.head(&a).awaits), ("one", Some(lease("quota"))));
 }
 
 #[test]
@@ -321,7 +222,7 @@ fn a_resume_that_races_a_retry_is_one_attempt() {
 }
 
 /// The attempt of before: its execution has begun another since.
-fn succeeded_by_another() -> (World, EntityId, Claim) {
+pub(crate) fn succeeded_by_another() -> (World, EntityId, Claim) {
     let (mut world, a, _) = working();
     let old = world.claim(&a);
     world.fail(&a, "slow");
@@ -345,16 +246,6 @@ fn an_attempt_that_is_over_hears_of_the_open_one_before_a_lost_lease() {
 }
 
 #[test]
-fn a_dispatch_of_an_attempt_that_is_over_hands_out_no_other() {
-    for ms in [0, 9_000] {
-        let (mut world, _, old) = succeeded_by_another();
-        world.pass(ms);
-        world.ok(Verb::Renew(old));
-        assert!(world.wakes.is_empty() && world.wrote.is_empty(), "after {ms} ms");
-    }
-}
-
-#[test]
 fn a_lost_lease_is_told_before_a_conflict() {
     let noting = || step("work").to(to("idle")).on("on", stay());
     for moves in [false, true] {
@@ -371,17 +262,13 @@ fn a_lost_lease_is_told_before_a_conflict() {
 }
 
 #[test]
-fn what_ran_out_during_a_back_off_and_is_not_needed_leaves_the_head_alone() {
-    let machine = pool_machine().grants("disk", LeaseSpec { hold_ms: 60_000, ..spec(9_000) });
-    let (mut world, a) = World::of(machine, "pool/a");
-    world.send(&a, "plan", "a1");
-    world.takes(&a, "disk");
-    world.takes(&a, "quota");
-    world.end(&a, Failure { retry_after_ms: Some(100_000), ..crate::world::failure("slow") }).unwrap();
-    world.due(&a);
-    let head = world.head(&a);
-    assert_eq!(head.leases, [lease("quota")]);
-    assert_eq!(head.lock.unwrap().attempt.unwrap().ordinal, 2, "and fails no attempt that began without it");
+fn a_lease_that_was_lost_and_is_taken_again_at_once_was_lost() {
+    let (mut world, a, _) = working();
+    world.pass(9_000);
+    world.reboot();
+    let begun = BeginReason::LostWithHost;
+    assert_eq!(last_two(&world, &a), [What::LeaseLost(lease("quota")), What::Begun(begun)]);
+    assert_eq!(world.holder("quota"), "pool/a@3.1");
 }
 
 #[test]
@@ -390,34 +277,6 @@ fn what_a_step_asks_of_a_lease_is_progress_of_its_visit() {
     world.pass(5_000);
     world.takes(&a, "disk");
     assert_eq!(world.head(&a).lock.unwrap().progress.0, world.wall);
-}
-
-/// Both ran out while it waited, and nobody looked before another took them.
-#[test]
-fn a_wait_prolongs_nothing_that_another_has_taken_meanwhile() {
-    let short = LeaseSpec { hold_ms: 60_000, ..spec(9_000) };
-    let (mut world, a) = World::of(pool_machine().grants("quota", short).grants("d*", short), "pool/a");
-    world.create(crate::build::create("pool/b")).unwrap();
-    world.send(&a, "plan", "a1");
-    world.takes(&a, "quota");
-    world.takes(&a, "disk");
-    world.go(&a, "hold");
-    world.pass(60_000);
-    world.send(&entity("pool/b"), "both", "b1");
-    for name in ["quota", "disk"] {
-        assert_eq!(world.lease(name).holder.unwrap().until, StoreTime(69_000), "{name}");
-    }
-}
-
-#[test]
-fn while_it_is_parked_its_deadline_bounds_no_lease() {
-    let machine = pool_machine().with(|machine| {
-        machine.states.get_mut(&name("work")).unwrap().deadline_ms = Some(20_000);
-    });
-    let (mut world, a) = World::of(machine, "pool/a");
-    world.send(&a, "go", "a1");
-    world.end(&a, crate::world::permanent("broken")).unwrap();
-    assert_eq!(world.lease("quota").holder.unwrap().until, StoreTime(600_000));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::doc::{Digest, Doc};
 use crate::ids::{LeaseName, Name, nearest};
 use crate::limits::{EFFECT_BYTES_MAX, EFFECT_HEADERS_MAX, EFFECTS_MAX, EFFECTS_STAGED_MAX, LANE_MAX};
 use crate::number::{FencingToken, Version};
-use crate::record::{Effect, EffectWhat, Key, Outbox, Owner, Part, Record, Stands};
+use crate::record::{Effect, EffectWhat, Key, Outbox, Owner, Record, Stands};
 use crate::rejection::{Code, Rejection};
 use crate::view::{Claim, Span, Stop, Wake};
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,7 +127,7 @@ impl Draft<'_> {
         let fence = match &target.fence {
             None => Ok(Fence { resource: self.id.to_string(), lease: None, token: claim.token }),
             Some(value) => {
-                let payload = if self.head.cause.payload { self.doc(Part::Cause)? } else { None };
+                let payload = self.payload()?;
                 self.fenced_by(value, payload, claim)?
             }
         };

@@ -6,7 +6,7 @@ use super::LeaseDraft;
 use crate::doc::Doc;
 use crate::ids::{ExecutionId, LeaseName};
 use crate::limits::{BUSY_RETRY_MS, LEASE_MARGIN_MS, LEASES_MAX};
-use crate::record::{BeginReason, Holder, Owner, Park, Part, Terms, Waiter, What};
+use crate::record::{BeginReason, Holder, Owner, Park, Terms, Waiter, What};
 use crate::rejection::{Code, Rejection};
 use crate::time::StoreTime;
 use crate::value::Value;
@@ -60,18 +60,26 @@ impl<'a> Draft<'a> {
         Ok(None)
     }
 
-    /// Progress: what the execution has is its own for a whole time to live more.
+    /// Progress: what the execution has is its own for a whole time to live more. The caller has looked whether it
+    /// has all that its head names.
     pub(in crate::decide) fn renew_leases(&mut self) -> Result<(), Stop> {
-        let Some(owner) = self.owner() else { return Ok(()) };
         for name in self.leases() {
-            let lease = self.lease(&name)?;
-            if lease.is_held_by(&owner, None) {
-                lease.renew(None);
-            } else {
-                self.head.leases.retain(|other| *other != name); // gone while nothing ran, and not needed
-            }
+            self.lease(&name)?.renew(None);
         }
         Ok(())
+    }
+
+    /// Out of the head with what ran out while nothing ran: what begins now does not begin under it.
+    fn strike_out(&mut self) -> Result<Vec<LeaseName>, Stop> {
+        let Some(owner) = self.owner() else { return Ok(Vec::new()) };
+        let mut lost = Vec::new();
+        for name in self.leases() {
+            if !self.lease(&name)?.is_held_by(&owner, None) {
+                lost.push(name);
+            }
+        }
+        self.head.leases.retain(|name| !lost.contains(name));
+        Ok(lost)
     }
 
     /// A request of the step was done, which is progress.
@@ -168,8 +176,18 @@ impl<'a> Draft<'a> {
         Ok(None)
     }
 
+    /// Opens the first attempt of a visit that is being entered.
+    pub(in crate::decide) fn begin_first(&mut self) -> Result<(), Stop> {
+        let lost = self.strike_out()?;
+        self.afterwards.extend(lost.into_iter().map(What::LeaseLost));
+        self.begin()
+    }
+
     /// Opens the next attempt of the visit once its state's needs are met, and puts that on record.
     pub(in crate::decide) fn begin_as(&mut self, reason: BeginReason) -> Result<(), Stop> {
+        for lost in self.strike_out()? {
+            self.record(What::LeaseLost(lost), Tag::default());
+        }
         self.begin()?;
         let open = self.head.lock.as_ref().and_then(|lock| lock.attempt);
         if let Some(open) = open {
@@ -180,7 +198,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Opens the next attempt of the visit, with every lease that its state needs; else it stands in line.
-    pub(in crate::decide) fn begin(&mut self) -> Result<(), Stop> {
+    fn begin(&mut self) -> Result<(), Stop> {
         let machine = self.machine();
         let needs = match machine.needs(&self.head.state) {
             [] => Needs::Met,
@@ -201,7 +219,7 @@ impl<'a> Draft<'a> {
                 if let Some(lock) = self.head.lock.as_mut() {
                     lock.retry = None;
                 }
-                self.afterwards = Some(What::Parked(code, reason));
+                self.afterwards.push(What::Parked(code, reason));
                 self.wake.push(crate::view::Wake::Settled(self.id.clone()));
             }
         }
@@ -211,7 +229,7 @@ impl<'a> Draft<'a> {
     /// All or none, in order.
     fn obtain(&mut self, needs: &[Value]) -> Result<Needs, Stop> {
         let Some(owner) = self.owner() else { return Ok(Needs::Met) };
-        let payload = if self.head.cause.payload { self.doc(Part::Cause)? } else { None };
+        let payload = self.payload()?;
         let names = match self.names(needs, payload)? {
             Ok(names) => names,
             Err(why) => return Ok(Needs::Broken(why)),
@@ -239,16 +257,12 @@ impl<'a> Draft<'a> {
             }
             wanted.push((name, Terms { ttl_ms: spec.ttl_ms, hold_ms: spec.hold_ms, delay_ms: spec.delay_ms }));
         }
-        let had = self.leases();
-        let count = wanted.iter().filter(|(name, _)| !had.contains(name)).count();
-        if had.len().saturating_add(count) > LEASES_MAX {
+        if self.head.leases.len().saturating_add(wanted.len()) > LEASES_MAX {
             return Ok(Needs::Broken(format!("more than {LEASES_MAX} leases of one execution (leases_max)")));
         }
         for (name, terms) in wanted {
             self.lease(&name)?.grant(owner.clone(), "", terms);
-            if !self.head.leases.contains(&name) {
-                self.head.leases.push(name);
-            }
+            self.head.leases.push(name);
         }
         Ok(Needs::Met)
     }
@@ -272,7 +286,7 @@ impl<'a> Draft<'a> {
             lock.retry = (!stands).then(|| now.store.plus(BUSY_RETRY_MS));
         }
         if awaited.as_ref() != Some(&name) && !asked_again {
-            self.afterwards = Some(What::Awaits(name));
+            self.afterwards.push(What::Awaits(name));
         }
         Ok(())
     }
