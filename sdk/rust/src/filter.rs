@@ -4,7 +4,6 @@ use crate::Value;
 
 /// Begins a test of a field: `field("status").eq("pending")`. Paths are of the row, `payload.amount`, `tags[0]`; in
 /// a condition on an entity they begin with its document, `data.size`.
-#[must_use]
 pub fn field(path: impl Into<String>) -> Field {
     Field(path.into())
 }
