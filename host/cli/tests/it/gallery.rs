@@ -129,7 +129,7 @@ fn every_machine_passes_its_own_scenario_faulty_or_not() -> Result<()> {
         let file = format!("{}.scenario.toml", case.trim_end_matches("-mended"));
         let scenario = scenario::read(&file, &text(&file)?, &manifest.machine);
         let scenario = scenario.map_err(|report| anyhow::anyhow!("{case}: {:?}", report.problems))?;
-        let stage = Stage { manifest, component, executor: Arc::new(Wasm::new(library.clone())) };
+        let stage = Stage { manifest, component, tables: Vec::new(), executor: Arc::new(Wasm::new(library.clone())) };
         let misses = play(&scenario, &stage)?.misses;
         assert!(misses.is_empty(), "{case}: {misses:?}");
     }

@@ -239,7 +239,8 @@ impl<'s> Player<'s> {
                 | Awaited::Effect(..)
                 | Awaited::Answer(..)
                 | Awaited::Lapse(_)
-                | Awaited::AttemptLapse(_) => {}
+                | Awaited::AttemptLapse(_)
+                | Awaited::Row(..) => {}
             }
         }
         self.lab.leap(late_ms)?;
