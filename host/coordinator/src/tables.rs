@@ -125,7 +125,8 @@ pub(crate) async fn rows(
 /// What is remembered for an entity's open visit: a step that asks again is answered from this.
 pub(crate) async fn memos(core: &Arc<Core>, entity: EntityId) -> Result<Vec<(Digest, Memo)>, StoreError> {
     look(core, move |view, _| {
-        let found = view.scan(&interlock_kernel::view::Span::Memos(entity.clone()), interlock_kernel::limits::MEMOS_MAX as usize)?;
+        let found = view
+            .scan(&interlock_kernel::view::Span::Memos(entity.clone()), interlock_kernel::limits::MEMOS_MAX as usize)?;
         let memo = |(key, record)| match (key, record) {
             (Key::Memo(_, name), Record::Memo(memo)) => Some((name, *memo)),
             _ => None,

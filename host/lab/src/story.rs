@@ -419,13 +419,31 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// What is worth a line of what was seen: what became of a call that left nothing on record. Who, what, and
-/// more of it.
+/// What is worth a line of what was seen: what became of a call that left nothing on record, and what it did to
+/// rows. Who, what, and more of it.
 #[must_use]
 pub fn of_seen(seen: &Seen) -> Option<(String, String, Vec<String>)> {
-    let Seen::Told { held, told: Told::Refused(error) } = seen else { return None };
-    let (word, more) = of_error(error);
-    Some((held.entity.key.to_string(), format!("{}: {word}", of_call(held)), more))
+    let Seen::Told { held, told } = seen else { return None };
+    let (what, more) = match told {
+        Told::Refused(error) => {
+            let (word, more) = of_error(error);
+            (format!("{}: {word}", of_call(held)), more)
+        }
+        Told::Rows(answers, replayed) => {
+            let again = if *replayed { ": again" } else { "" };
+            (format!("{}{again}", of_call(held)), answers.iter().map(of_row_answer).collect())
+        }
+        Told::Found(found) => {
+            let rows = found.rows.iter().map(|row| format!("found {}", of_row(row)));
+            let more = if found.rows.is_empty() { vec!["found nothing".to_owned()] } else { rows.collect() };
+            (of_call(held), more)
+        }
+        Told::Written(done) if !done.rows.is_empty() => {
+            (format!("{}: rows", of_call(held)), done.rows.iter().map(of_row_answer).collect())
+        }
+        Told::Written(_) | Told::Read(_) | Told::Holds(_) | Told::Leased(..) | Told::Released => return None,
+    };
+    Some((held.entity.key.to_string(), what, more))
 }
 
 /// A call of a step: `call 2 of plan, attempt 3 (transition to provisioning)`.
@@ -466,9 +484,13 @@ fn of_rows(ask: &RowsAsk) -> String {
     ask.ops.iter().map(one).collect::<Vec<_>>().join(" and ")
 }
 
+fn of_row(row: &RowShown) -> String {
+    cut(&format!("{} {}", row.key, row.value))
+}
+
 /// What came of an operation on rows: `claimed a {"status":"in_flight"}`.
 fn of_row_answer(answer: &RowAnswer) -> String {
-    let row = |row: &RowShown| cut(&format!("{} {}", row.key, row.value));
+    let row = of_row;
     let missed = |key: &RowKey, why: &Option<Unmatched>| match why {
         Some(Unmatched::Guard(guard)) => format!("{key} is not so: {guard}"),
         Some(Unmatched::Absent) | None => format!("{key} is not there"),

@@ -167,7 +167,8 @@ impl Theatre {
     /// [`Failed::Input`] if there is no component, or it cannot run here; [`Failed::Shown`] once it has been shown
     /// what is wrong with a table.
     pub(crate) async fn stage(&self, folder: &Path, manifest: Manifest, out: Out) -> Result<Staged, Failed> {
-        let mut stage = Stage { manifest, component: None, tables: tables(folder, out)?, executor: self.executor.clone() };
+        let mut stage =
+            Stage { manifest, component: None, tables: tables(folder, out)?, executor: self.executor.clone() };
         let mut sees_tokens = false;
         if let Some(file) = &stage.manifest.component {
             let path = component(folder, file, Build::IfThere, out).await?;

@@ -3,10 +3,10 @@
 use super::choice::Choice;
 use super::recall::Recall;
 use super::{Does, Plan};
+use crate::TableRows;
 use crate::hand::{Asked, Held, Seen, Told};
 use crate::lab::{Fault, Lab, LabError};
 use crate::receiver::{Pending, Reply};
-use crate::TableRows;
 use crate::scenario::{Ask, Clients, Request, Stage};
 use crate::story::{Story, of_call, of_fault, of_seen};
 use interlock_coordinator::{Awaited, Coming, EffectView, EntityView, LeaseView, SubmitError};
@@ -52,8 +52,14 @@ impl<'p> World<'p> {
     pub(super) fn new(plan: &'p Plan<'p>, recall: &Recall, story: Option<Story>) -> Result<Self, LabError> {
         let stage = Stage { executor: Arc::new(recall.clone()), ..plan.stage.clone() };
         let arrived = vec![None; plan.acts.len()];
-        let mut world =
-            Self { plan, lab: stage.filled(&plan.scenario.filled)?, arrived, clients: Clients::default(), locals: BTreeMap::new(), story };
+        let mut world = Self {
+            plan,
+            lab: stage.filled(&plan.scenario.filled)?,
+            arrived,
+            clients: Clients::default(),
+            locals: BTreeMap::new(),
+            story,
+        };
         for given in &plan.scenario.given {
             let made = world.lab.submit(Principal::local(), given.verb());
             made.map_err(|why| LabError::Boot(format!("{} was not made: {why}", given.entity)))?;
@@ -196,7 +202,8 @@ impl<'p> World<'p> {
             | Choice::Silence(entity, nth) => self.reply(entity, nth, choice),
             Choice::Act(act) if self.arrived.get(act).is_some_and(Option::is_none) => self.arrive(act),
             Choice::Again(act) if self.arrived.get(act).is_some_and(Option::is_some) => {
-                let what = if self.plan.acts.get(act).is_some_and(|act| act.ask().is_some()) { "event" } else { "request" };
+                let what =
+                    if self.plan.acts.get(act).is_some_and(|act| act.ask().is_some()) { "event" } else { "request" };
                 self.host(&format!("the same {what} is delivered once more"));
                 self.arrive(act)
             }

@@ -11,8 +11,8 @@ pub use weather::{End, Weather};
 use super::check::{self, Heard};
 use super::coverage::{Cover, Point};
 use super::{
-    Act, Advance, Answer, Asking, AnswerKind, Ask, Call, CallKind, Clients, Deed, Planted, Promise, Request, Scenario, Then,
-    Filled, idle,
+    Act, Advance, Answer, AnswerKind, Ask, Asking, Call, CallKind, Clients, Deed, Filled, Planted, Promise, Request,
+    Scenario, Then, idle,
 };
 use crate::story::{Story, of_fault};
 use crate::{Fault, Held, Lab, LabError, Turn};

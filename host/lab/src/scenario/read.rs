@@ -59,7 +59,19 @@ fn scenario(file: &str, table: &Table<'_>, machine: &Machine, log: &mut Log<'_>)
     let always = items("always").iter().filter_map(|item| reader.promise(item, log)).collect();
     let eventually = items("eventually").iter().filter_map(|item| reader.promise(item, log)).collect();
     let explore = table.get("explore").map(|node| bounds(&node, log)).unwrap_or_default();
-    Some(Scenario { name: name?, file: file.to_owned(), given, filled, held, replies, when, then, always, eventually, explore })
+    Some(Scenario {
+        name: name?,
+        file: file.to_owned(),
+        given,
+        filled,
+        held,
+        replies,
+        when,
+        then,
+        always,
+        eventually,
+        explore,
+    })
 }
 
 fn sentence(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {

@@ -63,8 +63,10 @@ impl Reader<'_> {
             entity: self.about(&table, log)?,
         };
         if then.exists == Some(false)
-            && let Some(other) =
-                table.written().into_iter().find(|key| !matches!(key.value, "entity" | "exists" | "answers" | "leases" | "rows" | "counts"))
+            && let Some(other) = table
+                .written()
+                .into_iter()
+                .find(|key| !matches!(key.value, "entity" | "exists" | "answers" | "leases" | "rows" | "counts"))
         {
             let message = format!("an entity that is not there has no `{}`", other.value);
             log.add(Code::BadValue, &other.at, message, "take one of the two out");
