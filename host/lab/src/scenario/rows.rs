@@ -7,7 +7,7 @@ use interlock_kernel::doc::Doc;
 use interlock_kernel::ids::{RowKey, TableName};
 use interlock_kernel::record::Row;
 use interlock_kernel::rows::{ClientRows, RowAsk, RowOp};
-use interlock_kernel::value::{Comparison, Filter, Roots, Verdict};
+use interlock_kernel::value::{Comparison, Filter, Roots, Value, Verdict};
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -51,7 +51,11 @@ fn of_op(RowOp { table, what, .. }: &RowOp) -> String {
         RowAsk::Delete { key, .. } => ("delete", Some(key)),
     };
     match key {
-        Some(key) => format!("{word} {table} {key}"),
+        Some(Value::Json(key)) => {
+            let text = key.value().as_str().map_or_else(|| key.to_string(), str::to_owned);
+            format!("{word} {table}/{text}")
+        }
+        Some(Value::From(source)) => format!("{word} {table}/{{{source}}}"),
         None => format!("{word} {table}"),
     }
 }

@@ -114,9 +114,13 @@ async fn work(attempt: &Attempt, takes: Takes) -> Result<(), SubmitError> {
             }
         }
     }
-    let done = |key| {
-        format!(r#"{{"update": "jobs", "key": "{key}", "set": {{"status": "done", "times": {{"increment": 1}}}}}}"#)
+    // What was claimed may have been taken back since.
+    let mine = match takes {
+        Takes::Claiming => r#""where": {"claimed_by": {"from": "execution"}},"#,
+        Takes::Looking => "",
     };
+    let set = r#""set": {"status": "done", "times": {"increment": 1}}"#;
+    let done = |key| format!(r#"{{"update": "jobs", "key": "{key}", {mine} {set}}}"#);
     let ops: Vec<String> = keys.iter().map(done).collect();
     let rows = asks(&format!(r#"{{"ops": [{}]}}"#, ops.join(",")));
     let change = Change { stage: Staged { rows, ..Staged::default() }, ..Change::default() };
@@ -185,12 +189,12 @@ fn clients_and_steps_share_what_is_given() {
               it      v3  work -> idle
               client  claim jobs, as rival (c1)   1 done, again
                         claimed a {"claimed_at":1767225600000,"claimed_by":"rival","status":"in_flight"}
-              client  update jobs "a" and get jobs "z", as rival   2 done
+              client  update jobs/a and get jobs/z, as rival   2 done
                         updated a {"claimed_at":1767225600000,"claimed_by":"rival","status":"done"}
                         z is not there
-              client  delete jobs "a", as client   REFUSED denied
+              client  delete jobs/a, as client   REFUSED denied
                         expected delete among access.clients of the table's declaration, got delete, which is not granted
-              client  put jobs "c", as client   REFUSED require
+              client  put jobs/c, as client   REFUSED require
                         expected no row, got a row
     "#]].assert_eq(&told(&format!(
         "{GIVEN}{}",
@@ -304,7 +308,8 @@ fn a_search_finds_a_job_that_is_done_twice_and_tells_it() {
               it      call 3 of work (transition to idle): rows
                         updated a {"status":"done","times":2}
               it      v3  work -> idle
-    "#]].assert_eq(&broken.story.text(0..broken.story.lines().len(), ""));
+    "#]]
+    .assert_eq(&broken.story.text(0..broken.story.lines().len(), ""));
     let stage = stage(Takes::Looking);
     let again = replay(&scenario(&format!("{GIVEN}{TWO}"), &stage), &stage, Options::default(), &broken.path).unwrap();
     assert_eq!(again.broken, broken.broken);
