@@ -25,10 +25,10 @@ fn a_good_schedule_is_what_it_says() {
     assert_eq!((schedule.name.as_str(), schedule.owner.as_str()), ("drain-mail", "mail team <mail@example.com>"));
     assert_eq!(schedule.rule.to_string(), "*/5 8-17 * * MON-FRI Europe/Berlin");
     assert_eq!((schedule.entity.to_string().as_str(), schedule.event.as_str()), ("queue/mail", "drain"));
-    assert_eq!(schedule.payload.unwrap().text(), r#"{"kind":"all"}"#);
+    assert_eq!(schedule.payload.expect("a payload").text(), r#"{"kind":"all"}"#);
     assert_eq!(schedule.due_field.as_deref(), Some("due"));
-    let create = schedule.create.unwrap();
-    assert_eq!((create.desired.unwrap().text(), create.labels["team"].as_str()), (r#"{"size":10}"#, "mail"));
+    let create = schedule.create.expect("made");
+    assert_eq!((create.desired.expect("desired").text(), create.labels["team"].as_str()), (r#"{"size":10}"#, "mail"));
     assert_eq!((schedule.overlap, schedule.catch_up), (Overlap::Queue, CatchUp::All(86_400_000)));
 }
 

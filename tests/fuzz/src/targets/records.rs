@@ -50,6 +50,8 @@ fn letter(key: &Key) -> u8 {
         Key::RowEntry(..) => b'V',
         Key::Memo(..) => b'N',
         Key::Answered(_) => b'O',
+        Key::Schedule(_) => b'J',
+        Key::ScheduleDue(..) => b'0',
     }
 }
 
@@ -77,6 +79,8 @@ fn key(letter: u8) -> Option<Key> {
         b'V' => Key::RowEntry("t".parse().ok()?, 1),
         b'N' => Key::Memo(entity()?, Digest([0; 32])),
         b'O' => Key::Answered("e".parse().ok()?),
+        b'J' => Key::Schedule("s".parse().ok()?),
+        b'0' => Key::ScheduleDue(WallTime(1), "s".parse().ok()?),
         b'S' => Key::Session(SessionId::stored(1)),
         b'X' => Key::Expiry(StoreTime(1), 1, 1),
         b'K' => Key::Secret,
