@@ -1,8 +1,12 @@
 //! The command line: what can be asked, and how it is explained.
 
 mod lease;
+mod row;
+mod table;
 
 pub(crate) use lease::{Acquire, Lease, LeaseList, Right, Run, Terms};
+pub(crate) use row::{Caller, Claim, Delete, Put, Query, Row, Transact, UpdateRow, Upsert};
+pub(crate) use table::{Declare, Table, TableList};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -67,7 +71,7 @@ pub(crate) enum Command {
     Test(Test),
     /// Searches what can happen to a machine: every order, crashes, lost answers; from its scenarios.
     Explore(Explore),
-    /// Makes a machine's new revision active.
+    /// Makes a machine's new revision active, once the tables of its folder are declared.
     Deploy(Deploy),
     /// Machines and their revisions.
     #[command(subcommand)]
@@ -78,6 +82,12 @@ pub(crate) enum Command {
     /// Leases: named exclusive rights with a time to live, for programs outside.
     #[command(subcommand)]
     Lease(Lease),
+    /// Tables: what rows are, and who may do what with them.
+    #[command(subcommand)]
+    Table(Table),
+    /// Rows: JSON values by key, read, checked and written in one transaction.
+    #[command(subcommand)]
+    Row(Row),
     /// Says why something stands where it stands, what comes next, and what can be done.
     Why(Why),
     /// Effects: requests to the outside that are due, under way or given up.
@@ -128,7 +138,7 @@ pub(crate) struct Demo {
 /// `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Manifests, or folders with a machine.toml.
+    /// Manifests of machines, of tables (NAME.table.toml), or folders with them.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// An operator's configuration: warns of targets that it could never admit.
@@ -554,6 +564,10 @@ mod tests {
         assert!(refused("serve --listen nowhere").contains("--listen"));
         assert!(refused("effect drop m/k 1").contains("--reason"));
         assert!(refused("effect list m/k --target t").contains("cannot be used with"));
+        assert!(refused("row update jobs a").contains("--set"));
+        assert!(refused("row get Jobs a").contains("[a-z][a-z0-9_-]*"));
+        assert!(refused("row put jobs a {} --if-version 1 --if-absent").contains("cannot be used with"));
+        assert!(refused("row claim jobs --delete --set a=1").contains("cannot be used with"));
         assert!(refused("effect list --stands dea").contains("in-flight"));
     }
 

@@ -4,8 +4,10 @@
 //! answered, or the store was unavailable. A decided no is an answer and goes to the caller.
 
 mod lease;
+mod row;
 mod stream;
 
+pub(crate) use row::{Asking, Expected};
 pub(crate) use stream::Stream;
 
 use crate::failed::{Failed, Silence};

@@ -59,6 +59,8 @@ async fn run(cli: Cli, out: Out) -> Result<(), Failed> {
         Command::Entity(args) => commands::entity::run(args, &client(&global)?, out).await,
         Command::Why(args) => commands::why::run(args, &client(&global)?, out).await,
         Command::Lease(args) => commands::lease::run(args, &client(&global)?, out).await,
+        Command::Table(args) => commands::table::run(args, &client(&global)?, out).await,
+        Command::Row(args) => commands::row::run(args, &client(&global)?, out).await,
         Command::Effect(args) => commands::effect::run(args, &client(&global)?, out).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -65,8 +65,10 @@ impl Out {
     pub(crate) fn findings_of(&self, report: &interlock_manifest::Report) {
         match (report.problems.is_empty(), self.json) {
             (true, _) => {}
-            (false, true) if report.manifest.is_none() => self.text(&format!("{}\n", line(report))),
-            (false, _) => self.complain(show::report(report, self.paint_err).trim_end()),
+            (false, true) if report.count(interlock_manifest::Severity::Error) > 0 => {
+                self.text(&format!("{}\n", line(report)))
+            }
+            (false, _) => self.complain(show::report(report, None, self.paint_err).trim_end()),
         }
     }
 

@@ -10,6 +10,7 @@ mod lease;
 mod machine;
 mod paint;
 mod refusal;
+mod row;
 mod scenario;
 mod table;
 mod time;
@@ -25,6 +26,9 @@ pub(crate) use lease::{held, lease, leases, watched_lease};
 pub(crate) use machine::{bytes, deployed, inspection, machine, machines};
 pub(crate) use paint::Paint;
 pub(crate) use refusal::{particulars, refusal};
+pub(crate) use row::{
+    claimed, count, declared, declared_table, deleted, row, rows, tables, transacted, updated, watched_rows, written,
+};
 pub(crate) use scenario::{coverage, machine_tested, scenario, tested};
 pub(crate) use table::{fields, table};
 pub(crate) use time::{ago, clock, span};

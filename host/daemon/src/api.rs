@@ -12,6 +12,8 @@ mod history;
 mod host;
 mod lease;
 mod machine;
+mod row;
+mod table;
 mod why;
 
 pub use document::Document;
@@ -33,5 +35,13 @@ pub use lease::{
 pub use machine::{
     DeployRequest, Deployed, Finding, HeldBack, MachineList, MachineSummary, MachineView, PowerView, RevisionView,
     RollbackRequest, Severity,
+};
+pub use row::{
+    ClaimRequest, QueryRequest, RowDeleted, RowPage, RowUpdated, RowView, RowWritten, RowsClaimed, TransactRequest,
+    Transacted, UnmatchedView, UpdateRequest, UpsertRequest,
+};
+pub use table::{
+    AccessView, ClaimView, DeclareRequest, Declared, Dropping, IndexView, ReaperView, StageView, TablePage,
+    TableSummary, TableView, TtlView,
 };
 pub use why::{AwaitsView, Because, LeaseUntilView, NextView, WhyView};

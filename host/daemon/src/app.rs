@@ -1,12 +1,13 @@
 //! What every route shares: the coordinator, the components, the clock, and how a refusal is explained.
 
 use crate::effects::Carrier;
+use crate::limits::PAGE_MAX;
 use crate::problem::Problem;
 use crate::views::Clocks;
 use axum::http::StatusCode;
 use interlock_coordinator::{Coordinator, MachineView, SubmitError};
 use interlock_kernel::command::{Command, Outcome, Verb};
-use interlock_kernel::ids::{EntityId, MachineName, Principal, nearest};
+use interlock_kernel::ids::{EntityId, MachineName, Principal, TableName, nearest};
 use interlock_kernel::machine::Revision;
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_runtime::{Library, Wasm};
@@ -92,6 +93,40 @@ impl App {
             Some(machine) => Ok(machine),
             None => Err(self.no_machine(name).await),
         }
+    }
+
+    /// Asks for a change of a table or its rows. A refusal says who answers for the table.
+    pub(crate) async fn submit_on(&self, table: &TableName, verb: Verb) -> Result<Outcome, Problem> {
+        match self.coordinator.submit(Command { by: Principal::local(), verb }).await {
+            Ok(outcome) => Ok(outcome),
+            Err(SubmitError::Rejected(rejection)) => Err(self.explain_on(table, Problem::from(&*rejection)).await),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A refusal with who answers for the table; of a table that is not there, with the nearest that is.
+    pub(crate) async fn explain_on(&self, table: &TableName, problem: Problem) -> Problem {
+        match self.coordinator.table(table).await {
+            Ok(Some(found)) => problem.owned_by(found.spec.table.owner.clone()),
+            Ok(None) if problem.status == 404 => {
+                let pointer = problem.pointer;
+                Problem { pointer, ..self.no_table(table).await }
+            }
+            // The refusal stands without its explanation.
+            Ok(None) | Err(_) => problem,
+        }
+    }
+
+    /// That there is no such table, and which is nearest.
+    pub(crate) async fn no_table(&self, name: &TableName) -> Problem {
+        let tables = self.coordinator.tables(None, PAGE_MAX).await.unwrap_or_default();
+        let names = tables.iter().map(|table| table.name.as_str());
+        let expected = match (nearest(name.as_str(), names), tables.len()) {
+            (Some(near), _) => format!("a declared table (did you mean {near}?)"),
+            (None, 0) => "a declared table (none is declared)".to_owned(),
+            (None, _) => "a declared table".to_owned(),
+        };
+        Problem::not_found(format_args!("table {name}"), expected).saying(format!("there is no table {name}"))
     }
 
     async fn no_machine(&self, name: &MachineName) -> Problem {

@@ -6,9 +6,10 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri, header};
 use futures_util::StreamExt;
-use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, nearest};
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, RowKey, TableName, nearest};
 use interlock_kernel::rejection::Code;
 use interlock_kernel::value::parse_ms;
+use interlock_manifest::rows;
 use serde::de::DeserializeOwned;
 use std::error::Error;
 use std::str::FromStr;
@@ -21,13 +22,32 @@ impl<T: DeserializeOwned, S: Send + Sync, const MAX: usize> FromRequest<S> for B
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("none");
-        if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
-            return Err(Problem::new(Reason::MediaType, "Content-Type", "application/json", kind));
-        }
+        says_json(&request)?;
         let bytes = whole(request, MAX, BODY_WITHIN).await?;
         parse(&bytes).map(Self)
     }
+}
+
+/// A JSON body of any shape, integers exactly.
+pub(crate) struct AnyJson(pub(crate) serde_json::Value);
+
+impl<S: Send + Sync> FromRequest<S> for AnyJson {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        says_json(&request)?;
+        let bytes = whole(request, BODY_BYTES_MAX, BODY_WITHIN).await?;
+        let text = std::str::from_utf8(&bytes).map_err(|why| Problem::invalid("body", "JSON in UTF-8", why))?;
+        rows::text(text).map(Self).map_err(|why| Problem::invalid("body", why.expected, why.got))
+    }
+}
+
+fn says_json(request: &Request) -> Result<(), Problem> {
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("none");
+    if kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
+        return Ok(());
+    }
+    Err(Problem::new(Reason::MediaType, "Content-Type", "application/json", kind))
 }
 
 /// A body that arrives in time: one that never ends would hold its connection for ever.
@@ -213,6 +233,30 @@ impl<S: Send + Sync> FromRequestParts<S> for LeasePath {
     }
 }
 
+/// The table that a path names.
+pub(crate) struct TablePath(pub(crate) TableName);
+
+impl<S: Send + Sync> FromRequestParts<S> for TablePath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path(name) = Path::<String>::from_request_parts(parts, state).await.map_err(bad_path)?;
+        Ok(Self(name.parse()?))
+    }
+}
+
+/// The row that a path names; its key in one segment, percent-encoded.
+pub(crate) struct RowPath(pub(crate) TableName, pub(crate) RowKey);
+
+impl<S: Send + Sync> FromRequestParts<S> for RowPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path((table, key)) = Path::<(String, String)>::from_request_parts(parts, state).await.map_err(bad_path)?;
+        Ok(Self(table.parse()?, key.parse()?))
+    }
+}
+
 /// The entity that a path names.
 pub(crate) struct EntityPath(pub(crate) EntityId);
 
@@ -276,11 +320,21 @@ pub(crate) fn event_id(headers: &HeaderMap) -> Result<Option<EventId>, Problem> 
     Ok(Some(id))
 }
 
-/// The generation of `If-Match: "3"`.
-pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+/// Whether there is `If-None-Match: *`.
+pub(crate) fn if_none(headers: &HeaderMap) -> Result<bool, Problem> {
+    match header_text(headers, "if-none-match")? {
+        None => Ok(false),
+        Some("*") => Ok(true),
+        Some(other) => Err(Problem::invalid("If-None-Match", "*, for nothing to be there", other)),
+    }
+}
+
+/// The number of `If-Match: "3"`, which the route calls a generation or a version.
+pub(crate) fn if_match(headers: &HeaderMap, number_of: &str) -> Result<Option<u64>, Problem> {
     let Some(text) = header_text(headers, "if-match")? else { return Ok(None) };
     let number = digits(text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text));
-    number.map(Some).ok_or_else(|| Problem::invalid("If-Match", "one generation, such as \"3\"", text))
+    let expected = format_args!("one {number_of}, such as \"3\"");
+    number.map(Some).ok_or_else(|| Problem::invalid("If-Match", expected, text))
 }
 
 /// A number that is digits and nothing else: Rust reads `+3` as well.
@@ -374,7 +428,7 @@ mod tests {
         let read = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::IF_MATCH, header::HeaderValue::from_static(text));
-            if_match(&headers).ok().flatten()
+            if_match(&headers, "version").ok().flatten()
         };
         assert_eq!(["\"3\"", "3", "\"0\""].map(read), [Some(3), Some(3), Some(0)]);
         for other in ["", "\"\"", "*", "W/\"3\"", "+3", "\"+3\"", "-1", "\"3", "\"3\", \"4\"", "18446744073709551616"] {

@@ -2,7 +2,7 @@
 //!
 //! The codes are the kernel's and a few that only HTTP has. `tests/it/golden/problems.txt` holds the table.
 
-use crate::api::{AnswerView, Finding, HolderView, LeaseBusyView};
+use crate::api::{AnswerView, Finding, HolderView, LeaseBusyView, Severity};
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -107,6 +107,9 @@ pub struct Problem {
     pub expected: String,
     /// What was there.
     pub got: String,
+    /// JSON Pointer (RFC 6901) to what is wrong in the request's body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
     /// Whether the same request can be accepted later, unchanged.
     pub retryable: bool,
     /// When it makes sense to try again; the header `Retry-After` says it in whole seconds.
@@ -155,6 +158,7 @@ impl Problem {
             subject,
             expected,
             got,
+            pointer: None,
             retryable: false,
             retry_after_ms: None,
             holder: None,
@@ -176,6 +180,18 @@ impl Problem {
     #[must_use]
     pub fn bad_name(subject: impl fmt::Display, bad: BadName) -> Self {
         Self::invalid(subject, bad.expected, format_args!("{:?}", bad.got))
+    }
+
+    /// A check found errors; `left_out` of them are not among the findings.
+    #[must_use]
+    pub fn unsound(subject: &str, expected: &str, findings: Vec<Finding>, left_out: usize) -> Self {
+        let is_error = |finding: &&Finding| finding.severity == Severity::Error;
+        let errors = findings.iter().filter(is_error).count().saturating_add(left_out);
+        let noun = if errors == 1 { "error" } else { "errors" };
+        let first = findings.iter().find(is_error);
+        let got = first.map_or("one with errors".to_owned(), |finding| finding.message.clone());
+        let problem = Self::invalid(subject, expected, got).saying(format!("the check found {errors} {noun}"));
+        Self { findings, ..problem }
     }
 
     /// There is no such thing.
@@ -209,6 +225,13 @@ impl Problem {
     #[must_use]
     pub fn owned_by(mut self, owner: impl Into<String>) -> Self {
         self.owner = Some(owner.into());
+        self
+    }
+
+    /// The same, about this place in the body.
+    #[must_use]
+    pub fn at(mut self, pointer: impl Into<String>) -> Self {
+        self.pointer = Some(pointer.into());
         self
     }
 

@@ -6,6 +6,8 @@ pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod leases;
 pub(crate) mod machines;
+pub(crate) mod rows;
+pub(crate) mod tables;
 pub(crate) mod watch;
 pub(crate) mod why;
 
@@ -34,6 +36,8 @@ use utoipa_axum::routes;
         (name = "entities", description = "Durable subjects that follow a machine"),
         (name = "events", description = "What happens to them"),
         (name = "leases", description = "Named exclusive rights with a time to live"),
+        (name = "tables", description = "Declarations of what rows are, and who may do what with them"),
+        (name = "rows", description = "JSON values by key: read, checked and written in one transaction"),
         (name = "effects", description = "Requests that entities have made to the outside"),
         (name = "watch", description = "What happened, told as it happens"),
         (name = "host", description = "The host itself")
@@ -63,6 +67,14 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(why::lease))
         .routes(routes!(why::entity))
         .routes(routes!(watch::lease))
+        .routes(routes!(tables::declare, tables::list))
+        .routes(routes!(tables::show, tables::drop))
+        .routes(routes!(rows::get, rows::put, rows::delete))
+        .routes(routes!(rows::update))
+        .routes(routes!(rows::upsert))
+        .routes(routes!(rows::claim))
+        .routes(routes!(rows::query))
+        .routes(routes!(rows::transact))
         .routes(routes!(effects::list))
         .routes(routes!(effects::of))
         .routes(routes!(effects::retry))

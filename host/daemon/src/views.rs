@@ -3,9 +3,11 @@
 //! Reads only; a clock reading is handed in where an answer needs one.
 
 mod leases;
+mod tables;
 pub(crate) mod why;
 
 pub(crate) use leases::{lease, lease_summary};
+pub(crate) use tables::{table, table_summary};
 
 use crate::api::{
     AnswerKind, AnswerView, ChangedView, ConditionView, Document, EntitySummary, EntityView, EntryView, FailureView,

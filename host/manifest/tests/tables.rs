@@ -146,6 +146,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("claim-not-held", "set     = { status = \"in_flight\", ", "set = { "),
     ("claim-not-held", "set     = { status = \"in_flight\"", "set = { status = { from = \"row.note\" }"),
     ("claim-not-held", "set     =", "held = \"taken\"\nset ="),
+    ("claim-not-held", "claimed_by = { from = \"execution\" } }", "row = { value = { status = \"pending\" } } }"),
     ("still-held", "release = { status = \"pending\"", "release = { status = \"in_flight\""),
     ("still-held", "release = { status = \"pending\", ", "release = { "),
     ("still-held", "dead = { status = \"dead\" }", "dead = { note = \"too often\" }"),

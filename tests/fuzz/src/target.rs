@@ -1,6 +1,6 @@
 //! What is fuzzed: bytes in, what was seen or what broke out.
 
-use crate::targets::{change, decide, guard, json, manifest, names, records};
+use crate::targets::{change, decide, guard, json, manifest, names, records, rows, table};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -82,9 +82,11 @@ impl Seen {
 
 /// Every target.
 #[must_use]
-pub fn targets() -> [&'static dyn Target; 7] {
+pub fn targets() -> [&'static dyn Target; 9] {
     [
         &manifest::Manifest,
+        &table::Tables,
+        &rows::Rows,
         &json::Json,
         &names::Names,
         &guard::Guard,

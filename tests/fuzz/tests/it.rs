@@ -32,6 +32,16 @@ fn manifests_are_accepted_whole_or_refused_with_a_place_for_every_problem() -> R
 }
 
 #[test]
+fn tables_are_accepted_whole_and_what_they_claim_counts_as_claimed() -> Result<()> {
+    check("table", 600)
+}
+
+#[test]
+fn requests_on_rows_are_read_within_bounds_or_refused_with_a_place() -> Result<()> {
+    check("rows", 4_000)
+}
+
+#[test]
 fn documents_have_one_text_and_exact_integers() -> Result<()> {
     check("json", 6_000)
 }

@@ -50,7 +50,7 @@ impl Reply {
 /// What is made once although it is asked for twice, and by what that shows.
 #[derive(Clone, Copy, Debug)]
 enum Twice {
-    /// An event with an id: the remembered answer.
+    /// An event or a request on rows, with an id: the remembered answer.
     Event,
     /// A deploy, a create or an apply: what is there already, by this number.
     There(&'static str),
@@ -73,10 +73,16 @@ impl Twice {
         let body = request.body().and_then(|body| body.as_bytes()).unwrap_or_default();
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         match (request.method().as_str(), path.as_slice()) {
-            ("POST", ["v1", "machines"]) => Some(Self::There("/revision")),
+            ("POST", ["v1", "machines"] | ["v1", "tables"]) => Some(Self::There("/revision")),
             ("POST", ["v1", "entities"]) if body["on_existing"].is_null() => Some(Self::There("/entity/incarnation")),
             ("PUT", ["v1", "entities", _, _, "desired"]) => Some(Self::There("/generation")),
             ("POST", ["v1", "entities", _, _, "events"]) if request.headers().contains_key("idempotency-key") => {
+                Some(Self::Event)
+            }
+            ("POST", ["v1", "tables", _, _] | ["v1", "transact"])
+            | ("PUT" | "DELETE", ["v1", "tables", _, "rows", _])
+                if request.headers().contains_key("idempotency-key") =>
+            {
                 Some(Self::Event)
             }
             ("POST", ["v1", "entities", _, _, "kill"]) => Some(Self::Over),

@@ -1,14 +1,15 @@
 //! `interlock check`: every problem of every manifest, at once.
 
-use super::input::manifest;
+use super::input::{is_table, manifest, read, tables};
 use crate::args::Check;
 use crate::failed::{Code, Failed};
 use crate::out::Out;
 use crate::show;
 use interlock_daemon::effects::{Configuration, not_admitted};
 use interlock_kernel::machine::Machine;
+use interlock_kernel::table::Table;
 use interlock_kernel::time::WallTime;
-use interlock_manifest::{Report, Severity, parse_as_of, unshared_fences};
+use interlock_manifest::{Report, Severity, parse_as_of, parse_table, unshared_fences};
 use interlock_store::{Clock as _, SystemClock};
 
 /// Runs it: warnings are no failure, errors are.
@@ -17,7 +18,22 @@ pub(crate) fn run(args: &Check, out: Out) -> Result<(), Failed> {
     let configuration = args.config.as_deref().map(Configuration::read_whole).transpose();
     let configuration = configuration.map_err(|why| Failed::Input(format!("{why:#}")))?;
     let mut reports: Vec<Report> = Vec::new();
+    let mut sound: Vec<(usize, Table)> = Vec::new();
     for file in &args.files {
+        let of_tables = if file.is_dir() || is_table(file) { tables(file)? } else { Vec::new() };
+        for path in &of_tables {
+            match parse_table(&path.display().to_string(), &read(path)?) {
+                Ok((table, report)) => {
+                    sound.push((reports.len(), table));
+                    reports.push(report);
+                }
+                Err(report) => reports.push(*report),
+            }
+        }
+        // A folder may have tables and no machine.
+        if !of_tables.is_empty() && !file.join("machine.toml").is_file() {
+            continue;
+        }
         let (path, text) = manifest(file)?;
         let mut report = parse_as_of(today, &path.display().to_string(), &text);
         if let (Some(configuration), Some(manifest)) = (&configuration, &report.manifest) {
@@ -26,7 +42,10 @@ pub(crate) fn run(args: &Check, out: Out) -> Result<(), Failed> {
         reports.push(report);
     }
     together(&mut reports);
-    out.result(&reports, |paint| reports.iter().map(|report| show::report(report, paint)).collect());
+    out.result(&reports, |paint| {
+        let table = |nth| sound.iter().find(|(at, _)| *at == nth).map(|(_, table)| table);
+        reports.iter().enumerate().map(|(nth, report)| show::report(report, table(nth), paint)).collect()
+    });
     let errors: usize = reports.iter().map(|report| report.count(Severity::Error)).sum();
     if errors > 0 { Out::over(Code::Input) } else { Ok(()) }
 }

@@ -1,7 +1,8 @@
-//! `interlock deploy`: a folder or manifest in, an active revision out.
+//! `interlock deploy`: a folder or manifest in, its tables declared and a revision active.
 
 use super::component::{Build, component, read_component};
-use super::input::manifest;
+use super::input::{manifest, tables};
+use super::table::declare;
 use crate::args::Deploy;
 use crate::client::Client;
 use crate::failed::{Code, Failed};
@@ -40,6 +41,10 @@ pub(crate) async fn run(args: Deploy, client: &Client, out: Out) -> Result<(), F
         out.hint(&format!("sending {} for the daemon to compile and check", show::bytes(bytes.len() as u64)));
     }
     let request = DeployRequest { manifest: text, component: bytes.as_deref().map(base64::encode) };
+    // First, so that no step asks for a table that is not there. What one file names is that file alone.
+    if args.path.is_dir() {
+        declare(&tables(&args.path)?, false, client, out).await?;
+    }
     let deployed = client.deploy(&request).await?;
     out.result(&deployed, |paint| show::deployed(&deployed, paint));
     // What only the daemon knows: its operator's configuration.

@@ -6,6 +6,9 @@ use interlock_kernel::doc::{BadDoc, Doc};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// A file that holds the manifest of a table ends like this.
+pub(crate) const TABLE_ENDING: &str = ".table.toml";
+
 /// How much of a wrong document is shown: enough to recognize it.
 const EXCERPT_CHARS: usize = 40;
 
@@ -14,17 +17,7 @@ const EXCERPT_CHARS: usize = 40;
 /// # Errors
 /// [`Failed::Input`] with the file, and what is wrong with it.
 pub(crate) fn document(name: &str, argument: &str) -> Result<Document, Failed> {
-    let (place, text) = match argument.strip_prefix('@') {
-        Some(file) => (file.to_owned(), read(Path::new(file))?),
-        None if argument == "-" => {
-            let mut text = String::new();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|why| Failed::Input(format!("standard input: {why}")))?;
-            ("standard input".to_owned(), text)
-        }
-        None => (name.to_owned(), argument.to_owned()),
-    };
+    let (place, text) = text(name, argument)?;
     Doc::parse(&text).map(Document).map_err(|why| {
         let what = match why {
             // The parser speaks of what it expected, which is not what it got.
@@ -33,6 +26,22 @@ pub(crate) fn document(name: &str, argument: &str) -> Result<Document, Failed> {
         };
         Failed::Input(format!("{place}: {what}"))
     })
+}
+
+/// The text that an argument stands for, and where it is from.
+///
+/// # Errors
+/// [`Failed::Input`] with the file.
+pub(crate) fn text(name: &str, argument: &str) -> Result<(String, String), Failed> {
+    if let Some(file) = argument.strip_prefix('@') {
+        return Ok((file.to_owned(), read(Path::new(file))?));
+    }
+    if argument != "-" {
+        return Ok((name.to_owned(), argument.to_owned()));
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|why| Failed::Input(format!("standard input: {why}")))?;
+    Ok(("standard input".to_owned(), text))
 }
 
 /// The beginning of a text, in backquotes.
@@ -51,6 +60,29 @@ fn excerpt(text: &str) -> String {
 /// [`Failed::Input`] with the file.
 pub(crate) fn read(file: &Path) -> Result<String, Failed> {
     std::fs::read_to_string(file).map_err(|why| Failed::Input(format!("{}: {why}", file.display())))
+}
+
+/// Whether a file says of itself that it is a table's manifest.
+pub(crate) fn is_table(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(TABLE_ENDING)
+}
+
+/// The manifests of tables that an argument stands for: itself, or those in a folder, by name.
+///
+/// # Errors
+/// [`Failed::Input`] with the folder.
+pub(crate) fn tables(argument: &Path) -> Result<Vec<PathBuf>, Failed> {
+    if !argument.is_dir() {
+        return Ok(vec![argument.to_owned()]);
+    }
+    let failed = |why: std::io::Error| Failed::Input(format!("{}: {why}", argument.display()));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(argument).map_err(failed)? {
+        found.push(argument.join(entry.map_err(failed)?.file_name()));
+    }
+    found.retain(|path| path.is_file() && is_table(path));
+    found.sort();
+    Ok(found)
 }
 
 /// The manifest that an argument stands for, and its text: itself, or the one in a folder.

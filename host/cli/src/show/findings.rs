@@ -1,25 +1,29 @@
 //! What the check of a manifest or a component found.
 
-use super::Paint;
+use super::{Paint, count};
 use interlock_daemon::api::{Finding, Severity};
+use interlock_kernel::table::Table;
 use interlock_manifest::Report;
 
 /// A manifest's problems with the lines they are about, or what it is if there are none.
-pub(crate) fn report(report: &Report, paint: Paint) -> String {
+pub(crate) fn report(report: &Report, table: Option<&Table>, paint: Paint) -> String {
     let problems = interlock_manifest::render(report, paint == Paint::On);
-    match &report.manifest {
-        Some(manifest) if problems.is_empty() => {
+    match (&report.manifest, table) {
+        (None, Some(table)) if problems.is_empty() => {
+            let indexes = match table.indexes.len() {
+                1 => "1 index".to_owned(),
+                number => format!("{number} indexes"),
+            };
+            format!("{}: table {} is sound: {indexes}\n", report.name, table.name)
+        }
+        (Some(manifest), _) if problems.is_empty() => {
             let machine = &manifest.machine;
-            let (states, events) = (count(machine.states.len(), "state"), count(machine.events.len(), "event"));
+            let (states, events) =
+                (count(machine.states.len() as u64, "state"), count(machine.events.len() as u64, "event"));
             format!("{}: {} is sound: {states}, {events}\n", report.name, machine.name)
         }
         _ => problems,
     }
-}
-
-/// `1 event`, `2 events`.
-fn count(number: usize, name: &str) -> String {
-    if number == 1 { format!("1 {name}") } else { format!("{number} {name}s") }
 }
 
 /// A finding on lines of its own.

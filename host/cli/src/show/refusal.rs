@@ -19,6 +19,7 @@ fn sentence(problem: &Problem) -> &str {
 /// The lines below the first.
 pub(crate) fn particulars(problem: &Problem) -> Vec<(&'static str, String)> {
     vec![
+        ("at", problem.pointer.clone().filter(|at| *at != problem.subject).unwrap_or_default()),
         ("expected", problem.expected.clone()),
         ("got", problem.got.clone()),
         ("retry", retry(problem)),

@@ -2,6 +2,7 @@
 
 mod gallery;
 mod leases;
+mod rows;
 mod scenarios;
 mod weather;
 mod wire;

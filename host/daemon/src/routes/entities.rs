@@ -231,7 +231,7 @@ pub(crate) async fn apply(
     headers: HeaderMap,
     Body(request): Body<ApplyRequest>,
 ) -> Result<Json<Applied>, Problem> {
-    let expect = if_match(&headers)?;
+    let expect = if_match(&headers, "generation")?;
     if expect.is_none() {
         let Some(found) = app.coordinator.entity(&entity).await? else { return Err(app.no_entity(&entity).await) };
         if found.revision.machine.apply == ApplyPolicy::IfMatch {

@@ -127,7 +127,8 @@ fn counters(stats: &Stats) -> BTreeMap<String, u64> {
         ("panics", stats.panics),
     ];
     let leases = stats.leases.iter().map(|(what, count)| (format!("leases_{what}"), *count));
-    all.map(|(name, count)| (name.to_owned(), count)).into_iter().chain(leases).collect()
+    let rows = stats.rows.iter().map(|(what, count)| (format!("rows_{what}"), *count));
+    all.map(|(name, count)| (name.to_owned(), count)).into_iter().chain(leases).chain(rows).collect()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use interlock_kernel::command::{Deploy, Outcome, Verb};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::MachineName;
 use interlock_kernel::time::WallTime;
-use interlock_manifest::{Manifest, Report};
+use interlock_manifest::Manifest;
 use interlock_runtime::{Added, Inspection, LibraryError};
 use std::sync::Arc;
 
@@ -61,7 +61,8 @@ pub(crate) async fn deploy(
     };
     let sound = !findings.iter().any(|finding| finding.severity == Severity::Error);
     let Some(manifest) = report.manifest.as_ref().filter(|_| sound) else {
-        return Err(unsound(&report, findings));
+        let expected = "a sound manifest and a component that can run here";
+        return Err(Problem::unsound("machine", expected, findings, report.left_out));
     };
     if let Some(refused) = mismatched(manifest, added.is_some()) {
         return Err(refused);
@@ -112,17 +113,6 @@ fn mismatched(manifest: &Manifest, component: bool) -> Option<Problem> {
         )),
         (Some(_), true) | (None, false) => None,
     }
-}
-
-fn unsound(report: &Report, findings: Vec<Finding>) -> Problem {
-    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count() + report.left_out;
-    let noun = if errors == 1 { "error" } else { "errors" };
-    let first = findings.iter().find(|finding| finding.severity == Severity::Error);
-    let got = first.map_or("one with errors".to_owned(), |finding| finding.message.clone());
-    let mut problem = Problem::invalid("machine", "a sound manifest and a component that can run here", got)
-        .saying(format!("the check found {errors} {noun}"));
-    problem.findings = findings;
-    problem
 }
 
 async fn activate(

@@ -77,11 +77,14 @@ pub(crate) async fn lease(
     open(app, Filter::Lease(lease), &headers, &params).await
 }
 
-/// What happens to every entity, or every one of a machine; see the watch of one entity.
+/// What happens to every entity, lease and claimed row, to every entity of a machine, or to the rows of a table.
+///
+/// Events are named `entry`, `lease` and `rows`; see the watch of one entity.
 #[utoipa::path(
     get, path = "/v1/watch", tag = "watch", operation_id = "watch_all",
     params(
         ("machine" = Option<String>, Query, description = "Only this machine's"),
+        ("table" = Option<String>, Query, description = "Only what becomes of this table's rows: events named `rows`"),
         ("after" = Option<String>, Query, description = "The position to begin behind; the header goes first"),
         ("Last-Event-ID" = Option<String>, Header, description = "The position to begin behind"),
     ),
@@ -96,13 +99,18 @@ pub(crate) async fn all(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let params = Params::read(&uri, &["machine", "after"])?;
-    let filter = match params.name("machine")? {
-        Some(machine) => {
+    let params = Params::read(&uri, &["machine", "table", "after"])?;
+    let filter = match (params.name("machine")?, params.name("table")?) {
+        (Some(_), Some(_)) => return Err(Problem::invalid("query.table", "a machine or a table", "both")),
+        (Some(machine), None) => {
             app.machine(&machine).await?;
             Filter::Machine(machine)
         }
-        None => Filter::All,
+        (None, Some(table)) => match app.coordinator.table(&table).await? {
+            Some(_) => Filter::Table(table),
+            None => return Err(app.no_table(&table).await),
+        },
+        (None, None) => Filter::All,
     };
     open(app, filter, &headers, &params).await
 }

@@ -7,6 +7,7 @@ mod events;
 mod host;
 mod leases;
 mod machines;
+mod rows;
 mod site;
 mod timers;
 mod watch;

@@ -98,16 +98,16 @@ impl Tables<'_> {
         if let Some(refused) = oversized(ask) {
             return Ok(Err(refused));
         }
-        for require in &ask.require {
+        for (nth, require) in ask.require.iter().enumerate() {
             if let Some(refused) = self.unmet(asker, require, mismatches)? {
-                return Ok(Err(refused));
+                return Ok(Err(placed(refused, "require", nth)));
             }
         }
         let (mut answers, mut claims) = (Vec::new(), Vec::new());
-        for op in &ask.ops {
+        for (nth, op) in ask.ops.iter().enumerate() {
             match self.apply(asker, op, &mut claims, mismatches)? {
                 Ok(answer) => answers.push(answer),
-                Err(refused) => return Ok(Err(refused)),
+                Err(refused) => return Ok(Err(placed(refused, "ops", nth))),
             }
             if let Some(refused) = self.overwritten() {
                 return Ok(Err(refused));
@@ -126,6 +126,11 @@ impl Tables<'_> {
         over(self.writes(), ROW_WRITES_MAX.saturating_add(64), "writes of one request (row_writes_max)")
             .or_else(|| over(self.bytes(), ROW_WRITTEN_BYTES_MAX, "bytes of one request (row_written_bytes_max)"))
     }
+}
+
+/// A refusal that says which part of the request it is about.
+fn placed(refused: Rejection, list: &str, nth: usize) -> Rejection {
+    refused.with_detail(serde_json::json!({ list: nth }))
 }
 
 fn oversized(ask: &RowsAsk) -> Option<Rejection> {

@@ -1,7 +1,7 @@
 //! A claim marks its rows so that they count as claimed, what takes them back unmarks them, and no schema stands in
 //! the way of either.
 
-use super::{Changes, Draft, Left};
+use super::{Changes, Draft, Left, overlap};
 use crate::check::field::{change, compare, types_of, types_of_json};
 use crate::draft::{ComparisonDraft, SetDraft};
 use crate::log::{Log, Span};
@@ -145,7 +145,7 @@ fn written(draft: &Draft<'_>, changes: &Changes, log: &mut Log<'_>) {
         };
         let (Some(field), Some(value)) = (field, value) else { continue };
         let rest = changes.set.get(place + 1..).unwrap_or_default();
-        if rest.iter().any(|later| later.mutation.field == one.mutation.field) {
+        if rest.iter().any(|later| overlap(&later.mutation.field, &one.mutation.field)) {
             continue;
         }
         match refused(schema, one) {
@@ -260,11 +260,6 @@ fn again(draft: &Draft<'_>, log: &mut Log<'_>) {
             format!("look at how a row stands too: where = {{ {} = \"pending\" }}", short(&claim.status.value));
         log.add(Code::ClaimsAgain, &claim.filter.at, message, remedy);
     }
-}
-
-/// One of two paths leads through the other.
-fn overlap(a: &Path, b: &Path) -> bool {
-    a.segments.starts_with(&b.segments) || b.segments.starts_with(&a.segments)
 }
 
 #[cfg(test)]

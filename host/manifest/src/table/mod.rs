@@ -138,13 +138,18 @@ impl Changes {
     /// What they leave a field as, if the last change of it says so itself.
     fn leave(&self, field: &Path) -> Left<'_> {
         use interlock_kernel::value::{Operation, Value};
-        let last = self.set.iter().rev().map(|one| &one.mutation).find(|mutation| mutation.field == *field);
-        match last.map(|mutation| (mutation.operation, &mutation.value)) {
+        let last = self.set.iter().rev().map(|one| &one.mutation).find(|one| overlap(&one.field, field));
+        match last.map(|last| (last.field == *field, last.operation, &last.value)) {
             None => Left::Alone,
-            Some((Operation::Set, Value::Json(doc))) => Left::As(doc),
+            Some((true, Operation::Set, Value::Json(doc))) => Left::As(doc),
             Some(_) => Left::Open,
         }
     }
+}
+
+/// One of two paths leads through the other.
+fn overlap(a: &Path, b: &Path) -> bool {
+    a.segments.starts_with(&b.segments) || b.segments.starts_with(&a.segments)
 }
 
 /// What becomes of a field.

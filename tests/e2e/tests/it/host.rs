@@ -43,6 +43,11 @@ pub(crate) fn run_within(max: Duration, test: impl Future<Output = Result<()>>) 
     for name in ["noop", "survey", "resource", "errand", "ticket", "deploy", "hostile", "hostile-wasi"] {
         interlock_support::guest(name)?;
     }
+    run_without_guests(max, test)
+}
+
+/// The same for a test that deploys no component.
+pub(crate) fn run_without_guests(max: Duration, test: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async { timeout(max, test).await.with_context(|| format!("the test took longer than {max:?}"))? })
 }

@@ -30,6 +30,7 @@ mod pool;
 mod recovery;
 mod refusals;
 mod restarts;
+mod rows;
 mod steps;
 mod watches;
 mod why;

@@ -70,7 +70,7 @@ impl Target for Manifest {
 }
 
 /// Where a problem says it stands, counted again from the text.
-fn place(problem: &Problem, text: &str) -> Result<(), Broken> {
+pub(super) fn place(problem: &Problem, text: &str) -> Result<(), Broken> {
     let Problem { code, span, line, column, message, remedy, .. } = problem;
     let before = text.get(..span.start).ok_or(format!("{code}: no place in the file begins at {}", span.start))?;
     holds!(text.get(span.clone()).is_some(), "{code}: no place in the file: {span:?} of {}", text.len());
@@ -83,7 +83,7 @@ fn place(problem: &Problem, text: &str) -> Result<(), Broken> {
 }
 
 /// In the order of the file, and each shown with its code.
-fn shown(report: &Report) -> Result<(), Broken> {
+pub(super) fn shown(report: &Report) -> Result<(), Broken> {
     let starts: Vec<usize> = report.problems.iter().map(|problem| problem.span.start).collect();
     holds!(starts.is_sorted(), "not in the order of the file: {starts:?}");
     let rendered = render(report, false);

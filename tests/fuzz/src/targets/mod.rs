@@ -7,7 +7,9 @@ pub(crate) mod json;
 pub(crate) mod manifest;
 pub(crate) mod names;
 pub(crate) mod records;
+pub(crate) mod rows;
 mod script;
+pub(crate) mod table;
 mod world;
 
 /// A property: what must hold, and what was there instead.

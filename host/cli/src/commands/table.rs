@@ -1,0 +1,93 @@
+//! `interlock table ...`
+
+use super::{input, watch};
+use crate::args::{Declare, Table, TableList};
+use crate::client::Client;
+use crate::failed::{Code, Failed};
+use crate::out::Out;
+use crate::show;
+use interlock_daemon::api::WatchRows;
+use interlock_manifest::parse_table;
+use std::path::PathBuf;
+
+/// Runs it.
+pub(crate) async fn run(args: Table, client: &Client, out: Out) -> Result<(), Failed> {
+    match args {
+        Table::Create(args) => create(&args, client, out).await,
+        Table::List(args) => list(args, client, out).await,
+        Table::Show { table, manifest } => {
+            let found = client.table(&table).await?;
+            if manifest && !out.json {
+                out.text(&found.manifest);
+            } else {
+                out.result(&found, |paint| show::declared_table(&found, paint));
+            }
+            Ok(())
+        }
+        Table::Drop { table } => {
+            let dropping = client.drop_table(&table).await?;
+            out.result(&dropping, |_| format!("{table}   goes, with {}\n", show::count(dropping.rows, "row")));
+            Ok(())
+        }
+        Table::Watch { table, after } => watch(after, out, async |at| client.watch_table(&table, at).await, told).await,
+    }
+}
+
+async fn create(args: &Declare, client: &Client, out: Out) -> Result<(), Failed> {
+    let mut files = Vec::new();
+    for path in &args.paths {
+        files.extend(input::tables(path)?);
+    }
+    if files.is_empty() {
+        let paths: Vec<_> = args.paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(Failed::Input(format!("{}: expected NAME{}, got none", paths.join(", "), input::TABLE_ENDING)));
+    }
+    declare(&files, args.check_only, client, out).await
+}
+
+/// Declares tables, once all of them are sound.
+///
+/// # Errors
+/// What is wrong with them, all of it shown; what the daemon says.
+pub(crate) async fn declare(files: &[PathBuf], check_only: bool, client: &Client, out: Out) -> Result<(), Failed> {
+    let mut sound = Vec::new();
+    for file in files {
+        let text = input::read(file)?;
+        match parse_table(&file.display().to_string(), &text) {
+            Ok((_, report)) => {
+                out.findings_of(&report);
+                sound.push(text);
+            }
+            Err(report) => out.findings_of(&report),
+        }
+    }
+    if sound.len() < files.len() {
+        return Out::over(Code::Input);
+    }
+    for text in sound {
+        let declared = client.declare(&text, check_only).await?;
+        out.result(&declared, |paint| show::declared(&declared, paint));
+    }
+    Ok(())
+}
+
+async fn list(args: TableList, client: &Client, out: Out) -> Result<(), Failed> {
+    let mut query = vec![("limit", args.limit.to_string())];
+    query.extend(args.after.map(|after| ("after", after)));
+    let page = client.tables(&query).await?;
+    out.result(&page, |_| show::tables(&page));
+    if page.tables.is_empty() {
+        out.hint("no table is declared: interlock table create FOLDER");
+    }
+    if let Some(next) = &page.next {
+        out.hint(&format!("there may be more: --after {next}"));
+    }
+    Ok(())
+}
+
+fn told(name: &str, data: &str, out: Out) {
+    let entry: Result<WatchRows, _> = serde_json::from_str(data);
+    if let (Ok(entry), "rows") = (entry, name) {
+        out.result(&entry, |_| show::watched_rows(&entry));
+    }
+}
