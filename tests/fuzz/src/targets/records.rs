@@ -163,6 +163,10 @@ fn documents(record: &Record) -> Vec<&Doc> {
         Record::Row(row) => vec![&row.value],
         Record::TableSpec(spec) => spec.table.schema.iter().chain([&spec.table.claim.held]).collect(),
         Record::Memo(memo) => memo.answers.iter().flat_map(of_rows).collect(),
+        Record::Schedule(record) => {
+            let create = record.schedule.create.iter().flat_map(|create| &create.desired);
+            record.schedule.payload.iter().chain(create).collect()
+        }
         Record::Machine(_)
         | Record::Table(_)
         | Record::RowEntry(_)
