@@ -78,14 +78,15 @@ fn rule(root: &Table<'_>, log: &mut Log<'_>) -> Option<Recurrence> {
             .got(excerpt(text.value));
         return None;
     }
-    let rule = Recurrence { cron: text.value.to_owned(), zone: zone? };
+    let named = zone.clone().unwrap_or_else(|| "UTC".to_owned());
+    let rule = Recurrence { cron: text.value.to_owned(), zone: named };
     // Leap days come every eight years at the longest; looked for from where the calendar of today began.
     if cron::following(&rule, WallTime(0)).is_err() {
         let message = format!("{:?} never comes", text.value);
         log.add(Code::BadValue, &text.at, message, "name a day that there is").got(excerpt(text.value));
         return None;
     }
-    Some(rule)
+    zone.map(|_| rule)
 }
 
 fn entity_id(node: &Node<'_>, log: &mut Log<'_>) -> Option<EntityId> {

@@ -161,7 +161,7 @@ pub(crate) async fn resume(
     delete, path = "/v1/schedules/{schedule}", tag = "schedules", operation_id = "drop_schedule",
     params(("schedule" = String, Path, description = "The schedule's name")),
     responses(
-        (status = 204, description = "It is gone"),
+        (status = 200, description = "It is gone; how it stood last", body = ScheduleView),
         (status = 404, description = "There is none", body = Problem, content_type = "application/problem+json"),
         (status = "5XX", description = "Not now", body = Problem, content_type = "application/problem+json"),
     )
@@ -170,10 +170,11 @@ pub(crate) async fn drop(
     State(app): State<Shared>,
     SchedulePath(name): SchedulePath,
     uri: Uri,
-) -> Result<StatusCode, Problem> {
+) -> Result<Json<ScheduleView>, Problem> {
     Params::read(&uri, &[])?;
+    let last = found(&app, &name).await?;
     submit(&app, &name, Verb::DropSchedule(name.clone())).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Json(last))
 }
 
 async fn submit(app: &App, name: &ScheduleName, verb: Verb) -> Result<(), Problem> {
