@@ -118,9 +118,8 @@ fn pick(given: &Given<'_>, schedule: &Schedule, due: WallTime) -> Pick {
     let (now, rule, rules) = (given.now.wall, &schedule.rule, given.rules);
     let after = |time: WallTime| rules.following(rule, time).ok();
     let not_before = match schedule.catch_up {
-        _ if now.since(due) <= ON_TIME_MS => due,
         CatchUp::None => WallTime(now.0.saturating_sub_unsigned(ON_TIME_MS)),
-        CatchUp::All(within_ms) => WallTime(now.0.saturating_sub_unsigned(within_ms.max(ON_TIME_MS))),
+        CatchUp::All(within_ms) => WallTime(now.0.saturating_sub_unsigned(within_ms)),
         CatchUp::Latest => rules.latest(rule, now).unwrap_or(due),
     };
     if due >= not_before {
@@ -128,7 +127,7 @@ fn pick(given: &Given<'_>, schedule: &Schedule, due: WallTime) -> Pick {
     }
     let before = WallTime(not_before.0.saturating_sub(1));
     let candidate = after(before);
-    let missed = Some(rules.latest(rule, before).unwrap_or(due).max(due));
+    let missed = Some(rules.latest(rule, before).unwrap_or(due));
     match candidate.filter(|candidate| *candidate <= now) {
         Some(fires) => Pick { missed, fires: Some(fires), next: after(fires) },
         None => Pick { missed, fires: None, next: candidate },

@@ -263,15 +263,26 @@ fn a_rule_that_is_slower_than_the_bound_on_being_late_is_missed_or_made_up_for()
         (CatchUp::None, ON_TIME_MS, vec![(due, raised(1))]),
         (CatchUp::None, ON_TIME_MS + 1, vec![(due, Fired::Missed(WallTime(due)))]),
         (CatchUp::Latest, ON_TIME_MS + 1, vec![(due, raised(1))]),
+        (CatchUp::Latest, 3_600_000, vec![(due, Fired::Missed(WallTime(due))), (2 * due, raised(1))]),
         (CatchUp::All(10 * MINUTE), 10 * MINUTE, vec![(due, raised(1))]),
         (CatchUp::All(10 * MINUTE), 10 * MINUTE + 1, vec![(due, Fired::Missed(WallTime(due)))]),
-        (CatchUp::All(1), ON_TIME_MS, vec![(due, raised(1))]),
     ] {
         let mut world = world(&Schedule { catch_up, ..hourly.clone() });
         world.pass(u64::try_from(due).unwrap() - 1_000_000 + late);
         assert_eq!(fire(&mut world), wanted, "{catch_up}, {late} ms late");
-        assert_eq!(next(&world), 2 * due, "{catch_up}, {late} ms late");
+        let comes = if late < 3_600_000 { 2 * due } else { 3 * due };
+        assert_eq!(next(&world), comes, "{catch_up}, {late} ms late");
     }
+}
+
+#[test]
+fn one_command_tells_of_what_was_missed_and_raises_what_is_due_at_this_moment() {
+    let mut world = world(&minutely());
+    world.pass(20_000 + 2 * MINUTE);
+    let due = record(&world).next.unwrap();
+    world.ok(Verb::FireSchedule { schedule: "drain-mail".parse().unwrap(), due });
+    let told: Vec<_> = record(&world).firings.into_iter().map(|firing| (firing.due.0, firing.fired)).collect();
+    assert_eq!(told, [(1_020_000, Fired::Missed(WallTime(1_080_000))), (1_140_000, raised(1))]);
 }
 
 #[test]
@@ -313,11 +324,27 @@ fn the_same_declaration_changes_nothing_and_another_begins_from_now() {
     world.pass(10_000);
     assert_eq!(world.ok(declaration(&minutely())), Outcome::Declared { revision: 1, new: false });
     assert_eq!(record(&world), before);
+    let slower = Recurrence { cron: "5".to_owned(), zone: "UTC".to_owned() };
+    let same_time = Schedule { overlap: Overlap::Queue, ..minutely() };
+    world.ok(declaration(&same_time));
+    assert_eq!((next(&world), world.wakes.len()), (1_020_000, 0), "it comes when it came");
+    world.ok(declaration(&Schedule { rule: slower, ..minutely() }));
+    assert_eq!((next(&world), world.wakes.len()), (1_200_000, 1));
+    world.ok(declaration(&minutely()));
     world.pass(5 * MINUTE);
     let other = Schedule { payload: Some(doc("{}")), ..minutely() };
-    assert_eq!(world.ok(declaration(&other)), Outcome::Declared { revision: 2, new: true });
+    assert_eq!(world.ok(declaration(&other)), Outcome::Declared { revision: 5, new: true });
     assert_eq!(fire(&mut world), [], "what was due under the old one is past");
     assert_eq!(next(&world), 1_320_000);
+}
+
+#[test]
+fn the_same_declaration_is_in_force_also_if_the_machine_would_not_take_it_any_more() {
+    let mut world = world(&minutely());
+    let other = machine("queue", "idle").event("more").state("idle", rest().on("more", to("idle")));
+    world.deploy(other);
+    assert_eq!(world.ok(declaration(&minutely())), Outcome::Declared { revision: 1, new: false });
+    assert_eq!(world.code(declaration(&Schedule { overlap: Overlap::Queue, ..minutely() })), Code::Invalid);
 }
 
 #[test]
