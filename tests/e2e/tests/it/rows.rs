@@ -20,6 +20,7 @@ owner = "payments <pay@example.com>"
 [indexes]
 by-status = ["status"]
 [claim]
+release = { status = "pending" }
 reaper = { after = "1s" }
 [access]
 clients = ["get", "query", "put", "update", "claim", "upsert", "delete"]
