@@ -11,12 +11,18 @@ mod effects;
 mod leases;
 mod lines;
 mod rights;
+mod row_words;
+mod rows;
 mod stopped;
 mod words;
 
 pub use effects::Asked;
 pub use leases::Wanted;
 pub use lines::{LOG_BYTES_MAX, LOG_FIELDS_MAX, LOG_LINES_MAX, LOG_TEXT_BYTES_MAX, Level, Line, Lines, escape};
+pub use row_words::{
+    Action, Expected, FIELDS_MAX, Operation, Order, OrderBy, Question, Requirement, Test, Tests, etag,
+};
+pub use rows::{OP_BYTES_MAX, QueryWanted, ROW_REQUESTS_MAX, RowsWanted};
 pub use stopped::{Stopped, cut, retryable, said};
 pub use words::{Edit, Event, Given, Kind, Published, Status, Wish, event};
 
@@ -33,6 +39,7 @@ use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::rows::RowAnswer;
 use interlock_kernel::view::{Documents, Start};
 use rights::{No, Rights};
+use rows::Requests;
 use std::fmt;
 
 /// Reads of the entity in one attempt: each is a transaction, and none is progress.
@@ -87,6 +94,7 @@ pub struct Handle {
     stage: Stage,
     /// What the newest commit answered to the operations on rows that it carried.
     answers: Vec<RowAnswer>,
+    requests: Requests,
 }
 
 /// What a step reads. Each passes while the attempt may go on and ends it otherwise: it cannot answer a
@@ -103,6 +111,7 @@ impl Handle {
             reloads: 0,
             stage: Stage::default(),
             answers: Vec::new(),
+            requests: Requests::default(),
             attempt,
         }
     }
@@ -285,6 +294,7 @@ impl Handle {
         let Written { version, rows } = self.attempt.save(change).await.map_err(|error| self.refuse_submit(error))?;
         self.view.version = version;
         self.answers = rows;
+        self.requests = Requests::default(); // a later attempt begins from here
         // It is on record: whatever goes wrong from here on is no refusal of it.
         match self.attempt.look_again().await {
             Ok(now) => self.view = now.into(),
@@ -304,12 +314,6 @@ impl Handle {
         self.answers = rows;
         self.rights.spend();
         Ok(version)
-    }
-
-    /// What the newest accepted save or transition answered to the operations on rows that it carried, in order.
-    #[must_use]
-    pub fn row_answers(&self) -> &[RowAnswer] {
-        &self.answers
     }
 
     /// Reads the entity again; at most [`RELOADS_MAX`] times.

@@ -300,6 +300,19 @@ impl Coordinator {
         tables::row(&self.core, table.clone(), key.clone()).await
     }
 
+    /// Rows as they are stored, by key, from behind one; at most `limit`. What has expired is not among them.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn rows_of(
+        &self,
+        table: &TableName,
+        after: Option<RowKey>,
+        limit: usize,
+    ) -> Result<Vec<(RowKey, Row)>, StoreError> {
+        tables::rows(&self.core, table.clone(), after, limit).await
+    }
+
     /// Rows by filter, for a client.
     ///
     /// # Errors

@@ -101,6 +101,26 @@ pub(crate) async fn row(core: &Arc<Core>, table: TableName, key: RowKey) -> Resu
     .await
 }
 
+/// Rows as they are stored, by key, from behind one: for operators.
+pub(crate) async fn rows(
+    core: &Arc<Core>,
+    table: TableName,
+    after: Option<RowKey>,
+    limit: usize,
+) -> Result<Vec<(RowKey, Row)>, StoreError> {
+    look(core, move |view, stamp| {
+        let now = interlock_kernel::time::StoreTime(stamp.store_ms);
+        let span = interlock_kernel::view::Span::Rows(table.clone(), after.clone());
+        let found = view.scan(&span, limit.min(PAGE_MAX))?;
+        let row = |(key, record)| match (key, record) {
+            (Key::Row(_, key), Record::Row(row)) if row.is_there(now) => Some((key, *row)),
+            _ => None,
+        };
+        Ok(found.into_iter().filter_map(row).collect())
+    })
+    .await
+}
+
 /// Who reads rows.
 #[derive(Clone, Debug)]
 pub(crate) enum By {

@@ -14,7 +14,9 @@ mod lab;
 mod receiver;
 pub mod scenario;
 pub mod story;
+mod table;
 
 pub use hand::{Asked, Held, Seen, Told};
 pub use lab::{Fault, Lab, LabError, Turn, WALL_MS};
 pub use receiver::{Arrival, Pending, Reply, Request};
+pub use table::TableRows;

@@ -9,17 +9,18 @@ use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
 
 /// Interlock's interfaces and what each lets a step do.
-pub(crate) const POWERS: [(&str, &str); 6] = [
+pub(crate) const POWERS: [(&str, &str); 7] = [
     ("transition", "read the entity it was handed, save checkpoints, ask for a guarded transition"),
     ("lease", "take, extend and give back leases that the machine was granted"),
     ("fencing", "read its fencing tokens and ask whether they hold"),
     ("timers", "say when timers are due that its states leave to steps"),
     ("effects", "have requests made to the targets that its machine declares"),
+    ("rows", "read and change rows of the tables that its machine names, as far as they grant it"),
     ("log", "write lines into the host's log"),
 ];
 
 /// Every function of them. A test compares this with `wit/`.
-const FUNCTIONS: [(&str, &[&str]); 6] = [
+const FUNCTIONS: [(&str, &[&str]); 7] = [
     (
         "transition",
         &[
@@ -46,6 +47,23 @@ const FUNCTIONS: [(&str, &[&str]); 6] = [
     ("fencing", &["token", "still-holds", "lease-token", "still-holds-lease"]),
     ("timers", &["after", "at", "cancel"]),
     ("effects", &["request"]),
+    (
+        "rows",
+        &[
+            "get",
+            "query",
+            "put",
+            "update",
+            "upsert",
+            "claim",
+            "delete",
+            "transact",
+            "stage",
+            "require-row",
+            "require-entity",
+            "answers",
+        ],
+    ),
     ("log", &["write"]),
 ];
 
@@ -182,7 +200,7 @@ fn unknown(name: &str, what: &str) -> Problem {
         ),
         "wasi:keyvalue" | "wasi:blobstore" | "wasi:sql" => (
             "an interface that writes by itself".to_owned(),
-            "not linked: keep it in `data`, which commits with the transition",
+            "not linked: keep it in `data`, or in a table (interlock:step/rows), which commits with the transition",
         ),
         "wasi:messaging" => (
             "an interface that sends by itself".to_owned(),

@@ -29,7 +29,7 @@ fn wish(data: Option<&String>, outputs: Option<&String>, set: &[Mutation], condi
     }
 }
 
-fn edit(mutation: Mutation) -> Edit {
+pub(crate) fn edit(mutation: Mutation) -> Edit {
     let (field, operation, value) = match mutation {
         Mutation::Set(field, value) => (field, Operation::Set, Some(value)),
         Mutation::Increment(field, value) => (field, Operation::Increment, Some(value)),
@@ -40,11 +40,14 @@ fn edit(mutation: Mutation) -> Edit {
         Mutation::Max(field, value) => (field, Operation::Max, Some(value)),
         Mutation::Min(field, value) => (field, Operation::Min, Some(value)),
     };
-    let given = |value| match value {
+    Edit { field, operation, value: value.map(given) }
+}
+
+pub(crate) fn given(value: Value) -> Given {
+    match value {
         Value::Json(text) => Given::Json(text),
         Value::From(text) => Given::From(text),
-    };
-    Edit { field, operation, value: value.map(given) }
+    }
 }
 
 fn published(condition: Condition) -> Published {

@@ -519,7 +519,7 @@ impl MockHost {
         format!("{why}: {view}")
     }
 
-    fn note(&mut self, line: impl fmt::Display) {
+    pub(crate) fn note(&mut self, line: impl fmt::Display) {
         self.story.note(self.lab.passed_ms(), line);
         self.follow();
     }

@@ -103,6 +103,10 @@
 //! **Targets.** What steps have requested goes to receivers in the test: [`MockHost::answer`] says what they answer,
 //! [`MockHost::replies`] that one is down, loses its answer or never gives one, [`MockHost::made`] lists what arrived.
 //!
+//! **Tables.** [`MockHost::table`] declares one from the text of its `*.table.toml`, [`MockHost::filled`] with rows in
+//! it; [`MockHost::rows`] and [`MockHost::row`] say what stands there and who has claimed it. Steps use those that
+//! their manifest names, under the rights that the table grants.
+//!
 //! **What differs from a component.** A step has this program's threads, clocks and files; a component has none.
 //! It computes in real time, which the host's clock does not count: only one that computes for longer than
 //! [`MockHost::patience`] is not waited for, and ended by its deadline. A thread ends at its next call and not within 10 ms, and destructors run as
@@ -121,6 +125,7 @@ mod answer;
 mod around;
 mod command;
 mod convert;
+mod convert_rows;
 mod effect;
 mod fault;
 mod host;
@@ -128,6 +133,7 @@ mod lease;
 mod native;
 mod ran;
 mod story;
+mod table;
 mod thread;
 mod view;
 
@@ -142,4 +148,5 @@ pub use interlock_lab::Fault;
 pub use lease::LeaseView;
 pub use native::{Native, Steps};
 pub use ran::{Asked, Call, End, Log, Ran, TimerDue, Told};
+pub use table::RowView;
 pub use view::View;

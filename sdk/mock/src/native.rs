@@ -1,9 +1,10 @@
 //! Runs steps as functions of this program: one thread for each attempt, one task that answers it.
 
-use crate::convert;
 use crate::ran::{Asked, Call, Deed, End, Log, Ran, Told};
 use crate::thread::{self, Message, Over, Reply, Wire};
+use crate::{convert, convert_rows};
 use interlock::log::Level;
+use interlock::rows::{Answer, Page};
 use interlock::{Done, Entity, Failure, Step};
 use interlock_coordinator::contract::{self, Handle, Line, Lines, Refusal, Stopped, retryable};
 use interlock_coordinator::{Attempt, Ended, Executor, HeldLease};
@@ -289,12 +290,16 @@ async fn attend(attempt: Attempt, presence: Presence, mut inbox: mpsc::Unbounded
                     Ok(Answered::Holds(holds)) => Told::Holds(*holds),
                     Ok(Answered::Leased(held)) => Told::Leased(held.claim.token.get(), held.ttl_ms),
                     Ok(Answered::Released) => Told::Released,
+                    Ok(Answered::Rows(answers, replayed)) => Told::Rows(answers.clone(), *replayed),
+                    Ok(Answered::Found(page)) => Told::Found(page.clone()),
                     Err(Refusal::No(no)) => Told::Refused(convert::rejection(no)),
                     Err(Refusal::Stop(stopped)) => Told::Stopped(stopped.code().to_owned(), stopped.to_string()),
                 });
                 let _ = reply.send(answer.map(|answered| match answered {
                     Answered::Holds(holds) => Reply::Holds(holds),
                     Answered::Leased(held) => Reply::Leased(held),
+                    Answered::Rows(answers, _) => Reply::Rows(answers),
+                    Answered::Found(page) => Reply::Found(page),
                     Answered::Written(_) | Answered::Read | Answered::Staged | Answered::Released => Reply::Done,
                 }));
             }
@@ -324,6 +329,8 @@ enum Answered {
     Staged,
     Leased(HeldLease),
     Released,
+    Rows(Vec<Answer>, bool),
+    Found(Page),
 }
 
 async fn answer(handle: &mut Handle, asked: Asked, held: Option<HeldLease>) -> Result<Answered, Refusal> {
@@ -339,6 +346,19 @@ async fn answer(handle: &mut Handle, asked: Asked, held: Option<HeldLease>) -> R
         Asked::Reload => handle.reload().await.map(|()| Answered::Read),
         Asked::Timer(name, due) => handle.stage_timer(&name, convert::due(due)).map(|()| Answered::Staged),
         Asked::Effect(request) => handle.stage_effect(convert::request(request)).map(|()| Answered::Staged),
+        Asked::Rows(operations, requirements, op) => {
+            let operations = operations.into_iter().map(convert_rows::operation).collect();
+            let requirements = requirements.into_iter().map(convert_rows::requirement).collect();
+            let wanted = handle.rows_wanted(operations, requirements, op)?;
+            let (answers, replayed) = handle.rows(wanted).await?;
+            Ok(Answered::Rows(convert_rows::answers(answers), replayed))
+        }
+        Asked::Query(table, querying) => {
+            let wanted = handle.query_wanted(convert_rows::question(table, querying))?;
+            handle.query(wanted).await.map(|found| Answered::Found(convert_rows::page(found)))
+        }
+        Asked::StageRow(one) => handle.stage_row(convert_rows::operation(one)).map(|()| Answered::Staged),
+        Asked::Require(one) => handle.stage_requirement(convert_rows::requirement(one)).map(|()| Answered::Staged),
         Asked::StillHolds => handle.still_holds().await.map(Answered::Holds).map_err(Refusal::Stop),
         Asked::Acquire(name, ttl_ms) => {
             let wanted = handle.wanted(&name, ttl_ms)?;

@@ -1,6 +1,7 @@
 //! What one attempt did: what it asked for, what it was told, what it logged, how it ended.
 
 use interlock::log::Level;
+use interlock::rows::{Action, Answer, Operation, Page, Querying, Requirement};
 use interlock::{Change, Checkpoint, Event, Failure, Rejection, Request};
 use serde_json::Value;
 use std::fmt;
@@ -28,6 +29,14 @@ pub enum Asked {
     Timer(String, TimerDue),
     /// To stage a request for the next save or transition.
     Effect(Request),
+    /// Operations on rows, at once, if all of this holds; the step's own name for them.
+    Rows(Vec<Operation>, Vec<Requirement>, Option<String>),
+    /// Rows of a table by filter.
+    Query(String, Querying),
+    /// To stage an operation on rows for the next save or transition.
+    StageRow(Operation),
+    /// To stage a condition of the next save or transition.
+    Require(Requirement),
 }
 
 /// When a step wants a timer to be due.
@@ -56,6 +65,10 @@ pub enum Told {
     Released,
     /// Whether it holds.
     Holds(bool),
+    /// What became of operations on rows, and whether that is the remembered answer to an earlier attempt.
+    Rows(Vec<Answer>, bool),
+    /// Rows.
+    Found(Page),
     /// No, and why.
     Refused(Rejection),
     /// Nothing: the host ended the attempt with this code, for this reason.
@@ -230,6 +243,19 @@ impl fmt::Display for Asked {
             Self::Timer(name, TimerDue::At(unix_ms)) => return write!(f, "timer {name} at {unix_ms}"),
             Self::Timer(name, TimerDue::Cancelled) => return write!(f, "timer {name} cancelled"),
             Self::Effect(request) => return write!(f, "effect on {}", request.target),
+            Self::Rows(operations, requirements, op) => {
+                for (nth, one) in operations.iter().enumerate() {
+                    write!(f, "{}{}", if nth > 0 { " and " } else { "" }, of_operation(one))?;
+                }
+                if !requirements.is_empty() {
+                    write!(f, ", under {} conditions", requirements.len())?;
+                }
+                return op.as_ref().map_or(Ok(()), |op| write!(f, ", as {op}"));
+            }
+            Self::Query(table, _) => return write!(f, "query {table}"),
+            Self::StageRow(one) => return write!(f, "with the next commit: {}", of_operation(one)),
+            Self::Require(Requirement::Row(one)) => return write!(f, "require of {}", one.table),
+            Self::Require(Requirement::Entity(one)) => return write!(f, "require of {}", one.entity),
             Self::Save(Checkpoint { data, outputs, set, conditions }) => {
                 f.write_str("save")?;
                 (data, outputs, set, conditions)
@@ -254,6 +280,49 @@ impl fmt::Display for Asked {
     }
 }
 
+/// An operation in a few words.
+fn of_operation(Operation { table, what }: &Operation) -> String {
+    let key = |value: &interlock::Value| match value {
+        interlock::Value::Json(text) | interlock::Value::From(text) => short(text),
+    };
+    match what {
+        Action::Get(one) => format!("get {table} {}", key(&one.key)),
+        Action::Put(one) => format!("put {table} {} {}", key(&one.key), short(&one.value)),
+        Action::Update(one) => format!("update {table} {}", key(&one.key)),
+        Action::Upsert(one) => format!("upsert {table} {}", key(&one.key)),
+        Action::Claim(_) => format!("claim {table}"),
+        Action::Delete(one) => format!("delete {table} {}", key(&one.key)),
+    }
+}
+
+/// An answer in a few words.
+fn of_answer(answer: &Answer) -> String {
+    use interlock::rows::{Deleted, Updated};
+    let written = |inserted: bool, row: &interlock::rows::Row| {
+        format!("{} {} {}", row.key, if inserted { "inserted" } else { "written" }, short(&row.value))
+    };
+    let miss = |miss: &interlock::rows::Miss| match &miss.guard {
+        Some(guard) => format!("{} left alone: {guard}", miss.key),
+        None => format!("no {}", miss.key),
+    };
+    match answer {
+        Answer::Got(got) => match &got.row {
+            Some(row) => format!("{} {}", row.key, short(&row.value)),
+            None => format!("no {}", got.key),
+        },
+        Answer::Put(one) | Answer::Upserted(one) => written(one.inserted, &one.row),
+        Answer::Updated(Updated::Changed(row)) => written(false, row),
+        Answer::Updated(Updated::Unmatched(why)) | Answer::Deleted(Deleted::Unmatched(why)) => miss(why),
+        Answer::Deleted(Deleted::Gone(key)) => format!("{key} deleted"),
+        Answer::Claimed(claimed) => {
+            let keys: Vec<&str> = claimed.rows.iter().map(|row| row.key.as_str()).collect();
+            let lost =
+                if claimed.lost.is_empty() { String::new() } else { format!(", lost {}", claimed.lost.join(", ")) };
+            format!("claimed {}{lost}", if keys.is_empty() { "none".to_owned() } else { keys.join(", ") })
+        }
+    }
+}
+
 fn within(ttl_ms: Option<u64>) -> String {
     ttl_ms.map_or(String::new(), |ttl_ms| format!(" for {ttl_ms} ms"))
 }
@@ -268,6 +337,14 @@ impl fmt::Display for Told {
             Self::Released => f.write_str("given back"),
             Self::Holds(true) => f.write_str("yes"),
             Self::Holds(false) => f.write_str("no"),
+            Self::Rows(answers, replayed) => {
+                let told: Vec<String> = answers.iter().map(of_answer).collect();
+                write!(f, "{}{}", told.join(", "), if *replayed { ", as before" } else { "" })
+            }
+            Self::Found(page) => {
+                let keys: Vec<&str> = page.rows.iter().map(|row| row.key.as_str()).collect();
+                write!(f, "{} rows: {}", keys.len(), short(&keys.join(", ")))
+            }
             Self::Refused(no) => write!(f, "REFUSED {no}"),
             Self::Stopped(code, reason) => write!(f, "stopped, {code}: {reason}"),
         }

@@ -3,8 +3,13 @@
 //! The host ends a step by unwinding its thread, without a message. What a component would not do either,
 //! a step does not do while it unwinds: its calls are not made.
 
+use crate::convert_rows;
 use crate::ran::{Asked, TimerDue};
 use interlock::log::Level;
+use interlock::rows::{
+    Action, Answer, Claimed, Claiming, Deleted, Deleting, EntityRequirement, Getting, Got, Operation, Page, Putting,
+    Querying, Requirement, RowRequirement, Updated, Updating, Upserting, Written,
+};
 use interlock::{
     Change, Checkpoint, Done, Entity, Event, Failure, Held, Host, HostLease, Rejection, RejectionKind, Request,
 };
@@ -34,6 +39,8 @@ pub(crate) enum Reply {
     Done,
     Holds(bool),
     Leased(HeldLease),
+    Rows(Vec<Answer>),
+    Found(Page),
 }
 
 /// How a step came to its end.
@@ -190,7 +197,7 @@ impl Host for Wire {
     fn acquire(&self, name: &str, ttl_ms: Option<u64>) -> Result<Held, Rejection> {
         match self.ask(Asked::Acquire(name.to_owned(), ttl_ms))? {
             Reply::Leased(held) => Ok(Box::new(LeaseWire { wire: self.clone(), held: RefCell::new(held) })),
-            Reply::Done | Reply::Holds(_) => Err(not_made()),
+            Reply::Done | Reply::Holds(_) | Reply::Rows(_) | Reply::Found(_) => Err(not_made()),
         }
     }
     fn timer_after(&self, name: &str, ms: u64) -> Result<(), Rejection> {
@@ -204,6 +211,79 @@ impl Host for Wire {
     }
     fn effect_request(&self, request: Request) -> Result<(), Rejection> {
         self.ask(Asked::Effect(request)).map(drop)
+    }
+    fn row_get(&self, table: &str, getting: Getting) -> Result<Got, Rejection> {
+        match self.row(table, Action::Get(getting), None)? {
+            Answer::Got(got) => Ok(got),
+            _ => Err(not_made()),
+        }
+    }
+    fn row_query(&self, table: &str, querying: Querying) -> Result<Page, Rejection> {
+        match self.ask(Asked::Query(table.to_owned(), querying))? {
+            Reply::Found(page) => Ok(page),
+            _ => Err(not_made()),
+        }
+    }
+    fn row_put(&self, table: &str, putting: Putting, op: Option<&str>) -> Result<Written, Rejection> {
+        match self.row(table, Action::Put(putting), op)? {
+            Answer::Put(written) => Ok(written),
+            _ => Err(not_made()),
+        }
+    }
+    fn row_update(&self, table: &str, updating: Updating, op: Option<&str>) -> Result<Updated, Rejection> {
+        match self.row(table, Action::Update(updating), op)? {
+            Answer::Updated(updated) => Ok(updated),
+            _ => Err(not_made()),
+        }
+    }
+    fn row_upsert(&self, table: &str, upserting: Upserting, op: Option<&str>) -> Result<Written, Rejection> {
+        match self.row(table, Action::Upsert(upserting), op)? {
+            Answer::Upserted(written) => Ok(written),
+            _ => Err(not_made()),
+        }
+    }
+    fn row_claim(&self, table: &str, claiming: Claiming, op: Option<&str>) -> Result<Claimed, Rejection> {
+        match self.row(table, Action::Claim(claiming), op)? {
+            Answer::Claimed(claimed) => Ok(claimed),
+            _ => Err(not_made()),
+        }
+    }
+    fn row_delete(&self, table: &str, deleting: Deleting, op: Option<&str>) -> Result<Deleted, Rejection> {
+        match self.row(table, Action::Delete(deleting), op)? {
+            Answer::Deleted(deleted) => Ok(deleted),
+            _ => Err(not_made()),
+        }
+    }
+    fn row_transact(
+        &self,
+        operations: Vec<Operation>,
+        requirements: Vec<Requirement>,
+        op: Option<&str>,
+    ) -> Result<Vec<Answer>, Rejection> {
+        match self.ask(Asked::Rows(operations, requirements, op.map(str::to_owned)))? {
+            Reply::Rows(answers) => Ok(answers),
+            _ => Err(not_made()),
+        }
+    }
+    fn row_stage(&self, operation: Operation) -> Result<(), Rejection> {
+        self.ask(Asked::StageRow(operation)).map(drop)
+    }
+    fn row_require(&self, requirement: RowRequirement) -> Result<(), Rejection> {
+        self.ask(Asked::Require(Requirement::Row(requirement))).map(drop)
+    }
+    fn entity_require(&self, requirement: EntityRequirement) -> Result<(), Rejection> {
+        self.ask(Asked::Require(Requirement::Entity(requirement))).map(drop)
+    }
+    fn row_answers(&self) -> Vec<Answer> {
+        self.read(|handle| handle.row_answers().map(convert_rows::answers))
+    }
+}
+
+impl Wire {
+    /// One operation, at once: its answer.
+    fn row(&self, table: &str, what: Action, op: Option<&str>) -> Result<Answer, Rejection> {
+        let operation = Operation { table: table.to_owned(), what };
+        self.row_transact(vec![operation], Vec::new(), op)?.pop().ok_or_else(not_made)
     }
 }
 

@@ -72,19 +72,24 @@ impl<Target> Draft<Target> {
         match serde_json::to_string(document) {
             Ok(text) => Some(text),
             Err(e) => {
-                self.problem.get_or_insert(Rejection {
-                    kind: RejectionKind::Invalid,
-                    code: "json".to_owned(),
-                    subject: subject.to_owned(),
-                    expected: "a value that JSON can hold".to_owned(),
-                    got: e.to_string(),
-                    retryable: false,
-                    retry_after: None,
-                    detail: None,
-                });
+                self.problem.get_or_insert(unencodable(subject, &e));
                 None
             }
         }
+    }
+}
+
+/// The refusal of a value that is no JSON.
+pub(crate) fn unencodable(subject: &str, why: &serde_json::Error) -> Rejection {
+    Rejection {
+        kind: RejectionKind::Invalid,
+        code: "json".to_owned(),
+        subject: subject.to_owned(),
+        expected: "a value that JSON can hold".to_owned(),
+        got: why.to_string(),
+        retryable: false,
+        retry_after: None,
+        detail: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The entity as an attempt sees it: typed reading, and asking for the next state.
 
 use crate::change::{Draft, Move, Stay};
+use crate::rows::{Answer, EntityCondition, EntityRequirement, Rows, Transaction};
 use crate::timer::whole_ms;
 use crate::{Effect, Event, Failure, Host, Lease, Rejection, Request, Timer};
 use serde::de::DeserializeOwned;
@@ -199,6 +200,49 @@ impl Entity {
     pub fn effect(&self, target: &str) -> Effect<'_> {
         let request = Request { target: target.to_owned(), ..Request::default() };
         Effect { entity: self, request, body: Ok(()) }
+    }
+
+    /// A table that the machine names, for [what it grants](crate::rows).
+    ///
+    /// ```
+    /// # use interlock_sdk::{to, Done, Entity, Failure};
+    /// # fn step(worker: &Entity) -> Result<Done, Failure> {
+    /// let first = worker.rows("events").upsert(&*worker.event().id, &serde_json::json!({})).now()?.inserted;
+    /// Ok(worker.transition(to(if first { "handling" } else { "idle" }))?)
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn rows<'a>(&'a self, table: &'a str) -> Rows<'a> {
+        Rows { entity: self, table }
+    }
+
+    /// Several operations on rows, of one table or several, all of them or none, at once.
+    pub fn transact(&self) -> Transaction<'_> {
+        Transaction { entity: self, operations: Ok(Vec::new()), requirements: Vec::new(), named: None }
+    }
+
+    /// A condition on an entity of this machine, or of one that its manifest names in `peers`: `machine/key`.
+    ///
+    /// ```
+    /// # use interlock_sdk::{field, to, Done, Entity, Failure};
+    /// # fn step(deploy: &Entity) -> Result<Done, Failure> {
+    /// deploy.require("cluster/eu-1").state("ready").only_if(field("data.free").ge(4)).stage()?;
+    /// Ok(deploy.transition(to("placed"))?)
+    /// # }
+    /// ```
+    pub fn require(&self, entity: impl Into<String>) -> EntityCondition<'_> {
+        let requirement = EntityRequirement { entity: entity.into(), ..EntityRequirement::default() };
+        EntityCondition { entity: self, requirement }
+    }
+
+    /// What the newest accepted save or transition answered to the operations on rows that it carried, in their order.
+    #[must_use]
+    pub fn row_answers(&self) -> Vec<Answer> {
+        self.host.row_answers()
+    }
+
+    pub(crate) fn host(&self) -> &Handle {
+        &self.host
     }
 
     pub(crate) fn effect_request(&self, request: Request) -> Result<(), Rejection> {

@@ -35,7 +35,8 @@
 //!
 //! A step runs at least once and its accepted transition happens exactly once: whatever it does
 //! outside must bear repetition, and should carry [`fencing::token`] so that a receiver can
-//! refuse a late owner. What several machines share is guarded by a [`Lease`], whose token goes along as well.
+//! refuse a late owner. What several machines share is guarded by a [`Lease`], whose token goes along as well, or
+//! stands in [`rows`] that the host changes for them.
 //!
 //! This crate knows no rule: what is allowed is decided by the host alone. Everything it asks
 //! goes through the trait [`Host`], which is the component's imports in production and can be
@@ -51,15 +52,20 @@ mod entity;
 mod event;
 mod failure;
 pub mod fencing;
+mod filter;
 mod host;
 mod lease;
 pub mod log;
 mod rejection;
+mod row;
+pub mod rows;
 mod steps;
 mod timer;
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 pub mod wasm;
+#[cfg(target_arch = "wasm32")]
+mod wasm_rows;
 
 #[cfg(test)]
 mod tests;
@@ -70,6 +76,7 @@ pub use effect::{Effect, EffectResult, Request};
 pub use entity::{Done, Entity};
 pub use event::{Event, EventKind};
 pub use failure::Failure;
+pub use filter::{Comparison, Field, Filter, Operator, field};
 pub use host::Host;
 #[doc(hidden)]
 pub use lease::Held;

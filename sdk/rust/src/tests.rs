@@ -1,6 +1,10 @@
 //! Conversions and dispatch. Rules are the host's and are tested there: this host says yes to
 //! everything but what it was told to refuse, and writes down what it was asked.
 
+use crate::row::{
+    Action, Answer, Claimed, Claiming, Deleted, Deleting, EntityRequirement, Expected, Getting, Got, Operation, Order,
+    OrderBy, Page, Putting, Querying, Requirement, Row, RowRequirement, Updated, Updating, Upserting, Written,
+};
 use crate::*;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -87,6 +91,67 @@ impl Host for Scripted {
     }
     fn effect_request(&self, request: Request) -> Result<(), Rejection> {
         self.ask(format!("{request:?}"))
+    }
+    fn row_get(&self, table: &str, getting: Getting) -> Result<Got, Rejection> {
+        self.ask(format!("{table} {getting:?}"))?;
+        Ok(Got { key: "a".to_owned(), row: None })
+    }
+    fn row_query(&self, table: &str, querying: Querying) -> Result<Page, Rejection> {
+        self.ask(format!("{table} {querying:?}"))?;
+        Ok(Page { rows: vec![row()], next: Some("behind a".to_owned()) })
+    }
+    fn row_put(&self, table: &str, putting: Putting, op: Option<&str>) -> Result<Written, Rejection> {
+        self.ask(format!("{table} {putting:?} {op:?}"))?;
+        Ok(Written { inserted: true, row: row() })
+    }
+    fn row_update(&self, table: &str, updating: Updating, op: Option<&str>) -> Result<Updated, Rejection> {
+        self.ask(format!("{table} {updating:?} {op:?}"))?;
+        Ok(Updated::Changed(row()))
+    }
+    fn row_upsert(&self, table: &str, upserting: Upserting, op: Option<&str>) -> Result<Written, Rejection> {
+        self.ask(format!("{table} {upserting:?} {op:?}"))?;
+        Ok(Written { inserted: false, row: row() })
+    }
+    fn row_claim(&self, table: &str, claiming: Claiming, op: Option<&str>) -> Result<Claimed, Rejection> {
+        self.ask(format!("{table} {claiming:?} {op:?}"))?;
+        Ok(Claimed { rows: vec![row()], ..Claimed::default() })
+    }
+    fn row_delete(&self, table: &str, deleting: Deleting, op: Option<&str>) -> Result<Deleted, Rejection> {
+        self.ask(format!("{table} {deleting:?} {op:?}"))?;
+        Ok(Deleted::Gone("a".to_owned()))
+    }
+    fn row_transact(
+        &self,
+        operations: Vec<Operation>,
+        requirements: Vec<Requirement>,
+        op: Option<&str>,
+    ) -> Result<Vec<Answer>, Rejection> {
+        self.ask(format!("{operations:?} {requirements:?} {op:?}"))?;
+        Ok(Vec::new())
+    }
+    fn row_stage(&self, operation: Operation) -> Result<(), Rejection> {
+        self.ask(format!("{operation:?}"))
+    }
+    fn row_require(&self, requirement: RowRequirement) -> Result<(), Rejection> {
+        self.ask(format!("{requirement:?}"))
+    }
+    fn entity_require(&self, requirement: EntityRequirement) -> Result<(), Rejection> {
+        self.ask(format!("{requirement:?}"))
+    }
+    fn row_answers(&self) -> Vec<Answer> {
+        vec![Answer::Deleted(Deleted::Gone("a".to_owned()))]
+    }
+}
+
+fn row() -> Row {
+    Row {
+        key: "a".to_owned(),
+        value: r#"{"size":3}"#.to_owned(),
+        etag: "7".to_owned(),
+        created_ms: 1,
+        updated_ms: 2,
+        claims: 1,
+        claimed_by: None,
     }
 }
 
@@ -348,6 +413,185 @@ fn the_result_of_a_request_is_read_from_its_event_and_from_no_other() {
     assert_eq!(failure.to_string(), "no-effect (permanent): expected the result of an effect, got Signal resize");
     let failure = event(EventKind::Effect, &done.replace("4", "\"x\"")).effect::<Data>().expect_err("no number");
     assert_eq!(failure.as_code(), "payload-shape");
+}
+
+#[test]
+fn an_operation_on_a_row_asks_for_what_was_put_into_it() {
+    let host = Scripted::default();
+    let asked = host.asked.clone();
+    let entity = Entity::new(host, signal());
+    let jobs = entity.rows("jobs");
+    assert_eq!(jobs.get("a").fields(["size"]).now(), Ok(None));
+    assert!(jobs.put(7, &Data { size: 1 }).fill("at", from("now")).if_absent().named("first").now().is_ok());
+    assert!(jobs.put("a", &Data { size: 1 }).if_still(&row()).now().is_ok());
+    let mine = field("claimed_by").eq(from("execution"));
+    let changed = jobs.update("a").only_if(mine).set("status", "done").increment("n", 2).remove("x").now();
+    assert_eq!(changed.map(Updated::row), Ok(Some(row())));
+    assert!(jobs.upsert(from("event.id"), &Data { size: 2 }).increment("n", 1).now().is_ok_and(|done| !done.inserted));
+    let taken = jobs.claim().matching(field("n").gt(1)).limit(3).order(Order::index("by-n").descending()).now();
+    assert_eq!(taken.map(|taken| taken.rows.len()), Ok(1));
+    assert!(jobs.claim().now().is_ok());
+    assert!(jobs.delete("a").only_if(field("status").eq("done")).must().now().is_ok_and(|gone| gone.is_gone()));
+    let page = jobs.query().matching(field("n").exists()).order(Order::updated()).after("b").limit(2).now();
+    assert_eq!(page.map(|page| page.next), Ok(Some("behind a".to_owned())));
+    let test = |field: &str, operator: Operator, value: &str| {
+        let value = if value == "execution" { from(value) } else { Value::Json(value.to_owned()) };
+        Filter(vec![vec![Comparison { field: field.to_owned(), operator, value }]])
+    };
+    let json = |text: &str| Value::Json(text.to_owned());
+    let fields = Vec::new;
+    let expected = [
+        format!("jobs {:?}", Getting { key: "a".into(), fields: vec!["size".to_owned()] }),
+        format!(
+            "jobs {:?} Some(\"first\")",
+            Putting {
+                key: 7.into(),
+                value: r#"{"size":1}"#.to_owned(),
+                fill: vec![Mutation::Set("at".to_owned(), from("now"))],
+                expect: Some(Expected::Absent),
+                fields: fields(),
+            }
+        ),
+        format!(
+            "jobs {:?} None",
+            Putting {
+                key: "a".into(),
+                value: r#"{"size":1}"#.to_owned(),
+                fill: Vec::new(),
+                expect: Some(Expected::Etag("7".to_owned())),
+                fields: fields(),
+            }
+        ),
+        format!(
+            "jobs {:?} None",
+            Updating {
+                key: "a".into(),
+                filter: test("claimed_by", Operator::Eq, "execution"),
+                set: vec![
+                    Mutation::Set("status".to_owned(), "done".into()),
+                    Mutation::Increment("n".to_owned(), json("2")),
+                    Mutation::Remove("x".to_owned()),
+                ],
+                fields: fields(),
+                must: false,
+            }
+        ),
+        format!(
+            "jobs {:?} None",
+            Upserting {
+                key: from("event.id"),
+                insert: r#"{"size":2}"#.to_owned(),
+                fill: Vec::new(),
+                set: vec![Mutation::Increment("n".to_owned(), json("1"))],
+                fields: fields(),
+            }
+        ),
+        format!(
+            "jobs {:?} None",
+            Claiming {
+                filter: Some(test("n", Operator::Gt, "1")),
+                limit: Some(3),
+                order: Some(Order { by: OrderBy::Index("by-n".to_owned()), descending: true }),
+                ..Claiming::default()
+            }
+        ),
+        format!("jobs {:?} None", Claiming::default()),
+        format!(
+            "jobs {:?} None",
+            Deleting { key: "a".into(), filter: test("status", Operator::Eq, r#""done""#), must: true }
+        ),
+        format!(
+            "jobs {:?}",
+            Querying {
+                filter: test("n", Operator::Exists, "true"),
+                order: Some(Order::updated()),
+                limit: Some(2),
+                after: Some("b".to_owned()),
+                fields: fields(),
+            }
+        ),
+    ];
+    assert_eq!(*asked.borrow(), expected);
+}
+
+#[test]
+fn what_is_staged_or_asked_together_is_handed_over_whole() {
+    let host = Scripted::default();
+    let asked = host.asked.clone();
+    let entity = Entity::new(host, signal());
+    let jobs = entity.rows("jobs");
+    assert_eq!(jobs.update("a").set("n", 1).must().stage(), Ok(()));
+    assert_eq!(jobs.require("b").absent().stage(), Ok(()));
+    assert_eq!(entity.require("cluster/eu").state("ready").only_if(field("data.free").ge(4)).stage(), Ok(()));
+    let both = entity.transact().and(jobs.delete("a")).and(jobs.get("b")).require(jobs.require("c")).named("both");
+    assert_eq!(both.now(), Ok(Vec::new()));
+    assert_eq!(entity.row_answers(), [Answer::Deleted(Deleted::Gone("a".to_owned()))]);
+    let update = Updating {
+        key: "a".into(),
+        filter: Filter::default(),
+        set: vec![Mutation::Set("n".to_owned(), 1.into())],
+        fields: Vec::new(),
+        must: true,
+    };
+    let of_row = |key: &str, present| {
+        let (table, key) = ("jobs".to_owned(), key.into());
+        RowRequirement { table, key, present, filter: Filter::default() }
+    };
+    let of_entity = EntityRequirement {
+        entity: "cluster/eu".to_owned(),
+        states: vec!["ready".to_owned()],
+        filter: field("data.free").ge(4),
+    };
+    let operation = |what: Action| Operation { table: "jobs".to_owned(), what };
+    let delete = Deleting { key: "a".into(), filter: Filter::default(), must: false };
+    let get = Getting { key: "b".into(), fields: Vec::new() };
+    let together = [operation(Action::Delete(delete)), operation(Action::Get(get))];
+    let expected = [
+        format!("{:?}", operation(Action::Update(update))),
+        format!("{:?}", of_row("b", false)),
+        format!("{of_entity:?}"),
+        format!("{together:?} {:?} Some(\"both\")", [Requirement::Row(of_row("c", true))]),
+    ];
+    assert_eq!(*asked.borrow(), expected);
+}
+
+#[test]
+fn a_row_that_is_no_json_is_refused_before_the_host_is_asked() {
+    let host = Scripted::default();
+    let asked = host.asked.clone();
+    let entity = Entity::new(host, signal());
+    let keyed_by_lists = std::collections::BTreeMap::from([(vec![1], 1)]);
+    let jobs = entity.rows("jobs");
+    let refused = jobs.put("a", &keyed_by_lists).now().expect_err("no JSON");
+    assert_eq!(refused.to_string(), "json: value: expected a value that JSON can hold, got key must be a string");
+    assert_eq!(jobs.upsert("a", &keyed_by_lists).stage().expect_err("no JSON").subject, "insert");
+    let both = entity.transact().and(jobs.put("a", &keyed_by_lists)).and(jobs.delete("b")).now();
+    assert_eq!(both.expect_err("no JSON").subject, "value");
+    assert!(asked.borrow().is_empty());
+}
+
+#[test]
+fn filters_are_put_together_as_any_of_all() {
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| field(name).exists());
+    let names = |filter: &Filter| -> Vec<String> {
+        filter.0.iter().map(|all| all.iter().map(|one| one.field.as_str()).collect()).collect()
+    };
+    let both = a.clone().or(b.clone()).and(c.clone().or(d.clone()));
+    assert_eq!(names(&both), ["ac", "ad", "bc", "bd"]);
+    assert_eq!(names(&a.clone().and(b.clone()).or(c.and(d))), ["ab", "cd"]);
+    // What holds always adds nothing to `and`, and leaves nothing of `or`.
+    assert_eq!(names(&Filter::default().and(a.clone())), ["a"]);
+    assert_eq!(names(&a.clone().and(Filter::default())), ["a"]);
+    assert_eq!(a.or(Filter::default()), Filter::default());
+    assert_eq!(Filter::default().or(b), Filter::default());
+}
+
+#[test]
+fn a_row_of_another_shape_is_a_permanent_failure_that_says_so() {
+    assert_eq!(row().value::<Data>(), Ok(Data { size: 3 }));
+    let failure = row().value::<Vec<u8>>().expect_err("no list");
+    assert_eq!((failure.as_code(), failure.is_permanent()), ("row-shape", true));
+    assert!(failure.reason().starts_with("row a is not what the step expects"), "{failure}");
 }
 
 #[test]

@@ -3,8 +3,12 @@
 
 use crate::change::{Change, Checkpoint, Condition, Mutation, Status, Value};
 use crate::log::Level;
+use crate::row::{
+    Answer, Claimed, Claiming, Deleted, Deleting, EntityRequirement, Getting, Got, Operation, Page, Putting, Querying,
+    Requirement, RowRequirement, Updated, Updating, Upserting, Written,
+};
 use crate::{Entity, Event, EventKind, Failure, Host, Rejection, RejectionKind, Request, Step};
-use bindings::interlock::step::{effects, fencing, lease, log, timers, transition, types};
+use bindings::interlock::step::{effects, fencing, lease, log, rows, timers, transition, types};
 use std::time::Duration;
 
 #[allow(missing_docs, unreachable_pub, unsafe_code, reason = "generated")]
@@ -116,6 +120,48 @@ impl Host for Imports {
         let Request { target, params, headers, body } = request;
         Ok(effects::request(&self.0, &effects::Outbound { target, params, headers, body })?)
     }
+    fn row_get(&self, table: &str, getting: Getting) -> Result<Got, Rejection> {
+        Ok(rows::get(&self.0, table, &getting.into())?.into())
+    }
+    fn row_query(&self, table: &str, querying: Querying) -> Result<Page, Rejection> {
+        Ok(rows::query(&self.0, table, &querying.into())?.into())
+    }
+    fn row_put(&self, table: &str, putting: Putting, op: Option<&str>) -> Result<Written, Rejection> {
+        Ok(rows::put(&self.0, table, &putting.into(), op)?.into())
+    }
+    fn row_update(&self, table: &str, updating: Updating, op: Option<&str>) -> Result<Updated, Rejection> {
+        Ok(rows::update(&self.0, table, &updating.into(), op)?.into())
+    }
+    fn row_upsert(&self, table: &str, upserting: Upserting, op: Option<&str>) -> Result<Written, Rejection> {
+        Ok(rows::upsert(&self.0, table, &upserting.into(), op)?.into())
+    }
+    fn row_claim(&self, table: &str, claiming: Claiming, op: Option<&str>) -> Result<Claimed, Rejection> {
+        Ok(rows::claim(&self.0, table, &claiming.into(), op)?.into())
+    }
+    fn row_delete(&self, table: &str, deleting: Deleting, op: Option<&str>) -> Result<Deleted, Rejection> {
+        Ok(rows::delete(&self.0, table, &deleting.into(), op)?.into())
+    }
+    fn row_transact(
+        &self,
+        operations: Vec<Operation>,
+        requirements: Vec<Requirement>,
+        op: Option<&str>,
+    ) -> Result<Vec<Answer>, Rejection> {
+        let (operations, requirements): (Vec<_>, Vec<_>) = (all(operations), all(requirements));
+        Ok(all(rows::transact(&self.0, &operations, &requirements, op)?))
+    }
+    fn row_stage(&self, operation: Operation) -> Result<(), Rejection> {
+        Ok(rows::stage(&self.0, &operation.into())?)
+    }
+    fn row_require(&self, requirement: RowRequirement) -> Result<(), Rejection> {
+        Ok(rows::require_row(&self.0, &requirement.into())?)
+    }
+    fn entity_require(&self, requirement: EntityRequirement) -> Result<(), Rejection> {
+        Ok(rows::require_entity(&self.0, &requirement.into())?)
+    }
+    fn row_answers(&self) -> Vec<Answer> {
+        all(rows::answers(&self.0))
+    }
 }
 
 /// The handle of a lease. Dropping it releases nothing.
@@ -142,7 +188,7 @@ impl HeldLease {
     }
 }
 
-fn all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
+pub(crate) fn all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
     items.into_iter().map(B::from).collect()
 }
 

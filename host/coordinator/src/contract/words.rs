@@ -9,7 +9,7 @@ use interlock_kernel::limits::{CONDITION_BYTES_MAX, CONDITIONS_MAX, MUTATIONS_MA
 use interlock_kernel::record::{CauseKind, Condition};
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::time::WallTime;
-use interlock_kernel::value::{Mutation, Operation, Source, Value};
+use interlock_kernel::value::{Mutation, Operation, Path, Source, Value};
 use interlock_kernel::view::Start;
 
 /// What a step asks to be changed, in its own words: documents are text.
@@ -149,7 +149,7 @@ pub(super) fn change(wish: Wish) -> Result<Change, Rejection> {
     bounded("set", wish.set.len(), MUTATIONS_MAX, "mutations_max")?;
     bounded("conditions", wish.conditions.len(), CONDITIONS_MAX, "conditions_max")?;
     let document = |text: Option<String>, subject: &str| text.map(|text| document(&text, subject)).transpose();
-    let set = wish.set.into_iter().enumerate().map(|(index, edit)| mutation(index, edit));
+    let set = wish.set.into_iter().enumerate().map(|(index, edit)| edited(&format!("set[{index}]"), edit, str::parse));
     let conditions = wish.conditions.into_iter().enumerate().map(|(index, one)| condition(index, one));
     Ok(Change {
         data: document(wish.data, "data")?,
@@ -180,19 +180,29 @@ pub(super) fn document(text: &str, subject: &str) -> Result<Doc, Rejection> {
     })
 }
 
-fn mutation(index: usize, edit: Edit) -> Result<Mutation, Rejection> {
-    let subject = || format!("set[{index}]");
-    let field =
-        edit.field.parse().map_err(|why: String| Rejection::new(Code::Invalid, subject(), "a field path", why))?;
+/// One change of one field, whose path is read so.
+pub(super) fn edited(
+    subject: &str,
+    edit: Edit,
+    path: impl FnOnce(&str) -> Result<Path, String>,
+) -> Result<Mutation, Rejection> {
+    let field = path(&edit.field).map_err(|why| Rejection::new(Code::Invalid, subject, "a field path", why))?;
     let value = match edit.value {
         None => Value::Json(Doc::new(serde_json::Value::Null)),
-        Some(Given::Json(text)) => Value::Json(document(&text, &format!("{}.value", subject()))?),
-        Some(Given::From(text)) => Value::From(
-            text.parse::<Source>()
-                .map_err(|why| Rejection::new(Code::Invalid, format!("{}.value", subject()), "a source", why))?,
-        ),
+        Some(value) => given(&format!("{subject}.value"), value)?,
     };
     Ok(Mutation { field, operation: edit.operation, value })
+}
+
+/// A value, or where it comes from.
+pub(super) fn given(subject: &str, given: Given) -> Result<Value, Rejection> {
+    match given {
+        Given::Json(text) => document(&text, subject).map(Value::Json),
+        Given::From(text) => match text.parse::<Source>() {
+            Ok(source) => Ok(Value::From(source)),
+            Err(why) => Err(Rejection::new(Code::Invalid, subject, "a source", why)),
+        },
+    }
 }
 
 fn condition(index: usize, published: Published) -> Result<Condition, Rejection> {

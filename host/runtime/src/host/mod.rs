@@ -7,6 +7,8 @@ mod effects;
 mod fencing;
 mod lease;
 mod log;
+mod row_types;
+mod rows;
 mod timers;
 mod transition;
 pub(crate) mod types;

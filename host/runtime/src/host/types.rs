@@ -53,7 +53,7 @@ pub(super) fn wish(
     Wish { data, outputs, set, conditions: conditions.into_iter().map(published).collect() }
 }
 
-fn edit(mutation: wit::Mutation) -> Edit {
+pub(super) fn edit(mutation: wit::Mutation) -> Edit {
     let (field, operation, value) = match mutation {
         wit::Mutation::Set(wit::Assignment { field, value }) => (field, Operation::Set, Some(value)),
         wit::Mutation::Increment(wit::Assignment { field, value }) => (field, Operation::Increment, Some(value)),
@@ -64,11 +64,19 @@ fn edit(mutation: wit::Mutation) -> Edit {
             (field, Operation::Append { max: usize::try_from(limit).unwrap_or(usize::MAX) }, Some(value))
         }
     };
-    let given = |value| match value {
+    Edit { field, operation, value: value.map(given) }
+}
+
+pub(super) fn given(value: wit::Value) -> Given {
+    match value {
         wit::Value::Json(text) => Given::Json(text),
         wit::Value::From(text) => Given::From(text),
-    };
-    Edit { field, operation, value: value.map(given) }
+    }
+}
+
+/// An answer of the host's own that is none: its defect, and the end of the attempt.
+pub(super) fn strange(expected: &str, got: impl std::fmt::Debug) -> Refusal {
+    Refusal::Trap(wasmtime::Error::msg(format!("expected {expected}, got {got:?}")))
 }
 
 fn published(condition: wit::Condition) -> Published {

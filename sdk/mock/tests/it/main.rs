@@ -15,6 +15,7 @@ mod leases;
 mod logs;
 mod refusals;
 mod resource;
+mod rows;
 mod story;
 mod time;
 mod timers;
