@@ -6,6 +6,7 @@ use expect_test::expect;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 const JOBS: &str = r#"
 table = "jobs"
@@ -223,5 +224,32 @@ fn tables_of_a_folder_are_checked_and_declared_before_its_machine() -> anyhow::R
     ensure!(code == Some(2) && out.is_empty() && err.contains("did you mean `machines`?"), "{out}{err}");
     let (code, _, err) = run(&serving.url, &["table", "create", &format!("{folder}/data")])?;
     ensure!(code == Some(2) && err.contains("expected NAME.table.toml, got none"), "{err}");
+    Ok(())
+}
+
+#[test]
+fn the_page_on_rows_runs_as_printed() -> anyhow::Result<()> {
+    let data = tempfile::tempdir()?;
+    let serving = Serving::start(&data.path().join("data"))?;
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rows.md"))?;
+    let program = Path::new(env!("CARGO_BIN_EXE_interlock")).parent().context("its folder")?;
+    let path = format!("{}:{}", program.display(), std::env::var("PATH")?);
+    let blocks: Vec<_> = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    ensure!(blocks.len() == 2, "{blocks:?}");
+    let mut told = String::new();
+    for block in blocks {
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-euc", block]).current_dir(data.path()).env("PATH", &path);
+        let output = shell.env("INTERLOCK_URL", &serving.url).stdin(Stdio::null()).output()?;
+        let said = String::from_utf8(output.stdout)?;
+        ensure!(output.status.success(), "{block}\n{said}{}", String::from_utf8_lossy(&output.stderr));
+        told.push_str(&said);
+    }
+    let parts =
+        ["declaration 1 in force", "worker-1    {", r#"{"status":"done"}"#, "1 claimed", "jobs/order-1   deleted"];
+    for part in parts {
+        ensure!(told.contains(part), "{part} is not in {told}");
+    }
+    ensure!(told.ends_with("{\n  \"n\": 2\n}\n"), "{told}");
     Ok(())
 }
