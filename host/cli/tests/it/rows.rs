@@ -245,8 +245,13 @@ fn the_page_on_rows_runs_as_printed() -> anyhow::Result<()> {
         ensure!(output.status.success(), "{block}\n{said}{}", String::from_utf8_lossy(&output.stderr));
         told.push_str(&said);
     }
-    let parts =
-        ["declaration 1 in force", "worker-1    {", r#"{"status":"done"}"#, "1 claimed", "jobs/order-1   deleted"];
+    let parts = [
+        "declaration 1 in force",
+        "worker-1    {",
+        r#"{"status":"done"}"#,
+        "settled  1     order-1",
+        "jobs/order-1   deleted",
+    ];
     for part in parts {
         ensure!(told.contains(part), "{part} is not in {told}");
     }
