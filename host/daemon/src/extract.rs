@@ -99,6 +99,8 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 /// Takes a parser's message apart: `PATH: MESSAGE at line L column C`.
 fn judge(message: &str) -> Problem {
     let (path, rest) = match message.split_once(": ") {
+        // A field whose name is empty.
+        Some(("", rest)) => ("body", rest),
         Some((path, rest)) if !path.contains([' ', '`']) => (path, rest),
         _ => ("body", message),
     };
