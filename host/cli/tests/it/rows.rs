@@ -1,10 +1,11 @@
 //! `interlock table` and `interlock row`, as a script and a person meet them.
 
-use super::{Serving, run};
+use super::{Serving, interlock, run};
 use anyhow::{Context as _, ensure};
 use expect_test::expect;
 use serde_json::Value;
 use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -199,6 +200,55 @@ fn a_row_shows_who_has_it_and_a_table_who_may() -> anyhow::Result<()> {
     ensure!(out == JOBS, "{out}");
     let dropped = said(url, &["table", "drop", "jobs"])?;
     ensure!(dropped.ends_with("jobs   goes, with 1 row\n"), "{dropped}");
+    Ok(())
+}
+
+#[test]
+fn a_watch_tells_what_becomes_of_a_tables_claims() -> anyhow::Result<()> {
+    let data = tempfile::tempdir()?;
+    let serving = Serving::start(&data.path().join("data"))?;
+    let url = &serving.url;
+    run(url, &["table", "create", &folder(data.path())?])?;
+    run(url, &["row", "put", "jobs", "a", r#"{"status": "pending"}"#])?;
+    run(url, &["row", "claim", "jobs", "--as", "worker"])?;
+    run(url, &["row", "update", "jobs", "a", "--as", "worker", "--set", "status=done"])?;
+    // Behind the beginning, so that nothing depends on when the watch is there.
+    let mut child = interlock(url, &["table", "watch", "jobs", "--after", "0.0"]).stdout(Stdio::piped()).spawn()?;
+    let out = BufReader::new(child.stdout.take().context("its output")?);
+    let lines: Result<Vec<String>, _> = out.lines().take(2).collect();
+    child.kill()?;
+    child.wait()?;
+    let lines = lines?;
+    for (line, wanted) in lines.iter().zip(["claimed     1 row: a  worker", "settled     1 row: a  worker"]) {
+        ensure!(line.contains("  jobs  ") && line.contains(wanted), "{line}");
+    }
+    ensure!(lines.len() == 2, "{lines:?}");
+    Ok(())
+}
+
+#[test]
+fn a_row_is_put_over_the_version_that_was_read_and_pages_go_on() -> anyhow::Result<()> {
+    let data = tempfile::tempdir()?;
+    let serving = Serving::start(&data.path().join("data"))?;
+    let url = &serving.url;
+    run(url, &["table", "create", &folder(data.path())?])?;
+    let put = |args: &[&str]| -> anyhow::Result<(Option<i32>, Value)> {
+        let (code, out, _) = run(url, &[&["row", "put", "jobs", "--json"], args].concat())?;
+        Ok((code, serde_json::from_str(&out)?))
+    };
+    let (_, first) = put(&["a", "{}"])?;
+    let version = first["version"].to_string();
+    let (code, second) = put(&["a", r#"{"n": 18446744073709551615}"#, "--if-version", &version])?;
+    ensure!(code == Some(0) && second["value"]["n"] == u64::MAX, "{second}");
+    let (code, stale) = put(&["a", "{}", "--if-version", &version])?;
+    ensure!(code == Some(4) && stale["code"] == "conflict", "{code:?} {stale}");
+    put(&["b", "{}"])?;
+    let (_, out, err) = run(url, &["row", "query", "jobs", "--limit", "1", "--json"])?;
+    let page: Value = serde_json::from_str(&out)?;
+    let next = page["next"].as_str().context("a next")?;
+    ensure!(page["rows"][0]["key"] == "a" && err.contains(&format!("--after '{next}'")), "{page} {err}");
+    let (_, out, _) = run(url, &["row", "query", "jobs", "--limit", "1", "--after", next, "--json"])?;
+    ensure!(serde_json::from_str::<Value>(&out)?["rows"][0]["key"] == "b", "{out}");
     Ok(())
 }
 

@@ -239,7 +239,7 @@ fn a_host_that_is_killed_goes_on_with_an_index_where_it_was() -> Result<()> {
     run_without_guests(Duration::from_secs(180), async {
         let mut host = start().await?;
         declare(host.api(), JOBS).await?;
-        let rows = 2_048;
+        let rows = 4_096;
         produce(host.api(), rows).await?;
         let mut unfinished = 0;
         for round in 0..6 {
