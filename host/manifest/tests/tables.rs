@@ -54,6 +54,16 @@ fn a_table_that_says_nothing_of_claims_means_the_standard() {
 }
 
 #[test]
+fn a_table_of_whose_rows_nobody_claims_any_needs_no_status() {
+    let text = "table = \"t\"\nowner = \"o\"\naccess.clients = [\"upsert\"]\n\
+        [schema]\nadditionalProperties = false\nproperties.count = { type = \"integer\" }\n";
+    assert_eq!(render(&report(text).1, false), "");
+    let claimed = text.replace("\"upsert\"", "\"claim\"");
+    let codes: Vec<_> = report(&claimed).1.problems.iter().map(|problem| problem.code).collect();
+    assert!(codes.contains(&"unknown-field"), "{codes:?}");
+}
+
+#[test]
 fn the_standard_follows_the_field_and_the_value_that_a_table_names() {
     let text = "table = \"t\"\nowner = \"o\"\nindexes.i = [\"state\"]\naccess.clients = [\"claim\"]\n\
         [claim]\nstatus = \"state\"\nheld = \"taken\"\n";

@@ -209,15 +209,14 @@ pub(crate) fn transacted(ops: &[(String, String)], done: &Transacted, paint: Pai
 }
 
 fn answered(kind: &str, in_table: &str, answer: &Value, paint: Paint) -> String {
-    let read = || serde_json::from_value(answer.clone());
     let known = match kind {
-        "put" | "upsert" => read().map(|one| written(in_table, &one, paint)),
+        "put" | "upsert" => serde_json::from_value(answer.clone()).map(|one| written(in_table, &one, paint)),
         "update" => serde_json::from_value(answer.clone()).map(|one| updated(in_table, &one, paint)),
         "delete" => serde_json::from_value(answer.clone()).map(|one| deleted(in_table, &one, paint)),
         "claim" => serde_json::from_value(answer.clone()).map(|one| claimed(&one)),
         _ if answer["found"] == false => {
             let name = format!("{in_table}/{}", answer["key"].as_str().unwrap_or_default());
-            return unchanged(&name, Some(UnmatchedView::Absent), None, paint);
+            return format!("{}   {}\n", paint.bold(&name), paint.yellow("not there"));
         }
         _ => serde_json::from_value(answer.clone()).map(|one| row(in_table, &one, paint)),
     };

@@ -22,6 +22,8 @@ const WORDS: &str = "\
     Connection: upgrade\nUpgrade: websocket\n¦\n===\n¦{\"name\": ¦\"push\"¦\"knock\"¦\"slam\"¦\"stop\"¦\"payload\": ¦\
     {\"force\": 7}¦\"expect\": {\"version\": 1}¦\"visit\"¦\"generation\"¦\"machine\": \"door\"¦\"key\": \"b\"¦\
     \"on_existing\": \"use\"¦\"labels\": {\"a\": \"b\"}¦\"desired\": {\"colour\": \"red\"}¦\"reason\": \"x\"¦\
+    tables¦/jobs¦/rows/¦/claim¦/update¦/upsert¦/query¦/v1/transact¦?as=¦?table=jobs¦If-None-Match: *\n¦\"where\": ¦\
+    \"set\": ¦\"ops\": ¦\"require\": ¦\"insert\": {}¦{\"from\": \"now-5m\"}¦{\"increment\": -1}¦\"limit\": 1001¦\
     \"manifest\": \"\"¦\"component\": \"AGFzbQ==\"¦\"to\": 1¦null¦true¦[]¦{}¦1e400¦-0¦\\ud800¦\\u0000¦é¦[[[[[[[[¦\
     {\"a\":{\"a\":{\"a\":¦\"\"¦,¦:¦}¦ ¦\r\n¦\u{0}";
 

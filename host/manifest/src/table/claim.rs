@@ -18,14 +18,15 @@ const NEVER: Kind = Kind { code: Code::TypeMismatch.text(), severity: Severity::
 
 pub(super) fn check(draft: &Draft<'_>, log: &mut Log<'_>) {
     let claim = &draft.claim;
-    if claim.half_read {
+    let granted = draft.access.all().find(|right| right.value == Right::Claim);
+    // The standard says nothing of a table whose rows nobody claims.
+    if claim.half_read || (!claim.written && granted.is_none()) {
         return;
     }
     types_of(draft.row(), &claim.status.value, &claim.status.at, log);
     comparisons(draft, log);
     held(draft, log);
     taken_back(draft, log);
-    let granted = draft.access.all().find(|right| right.value == Right::Claim);
     if claim.set.written {
         written(draft, &claim.set, log);
     } else if let Some(granted) = granted {

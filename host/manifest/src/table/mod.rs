@@ -51,6 +51,8 @@ struct IndexDraft {
 
 /// What a claim means; what is not written is as [`ClaimSpec::standard`] says.
 struct ClaimDraft {
+    /// The table says something about claims.
+    written: bool,
     /// Some of it could not be read: what hangs on the whole of it is not judged.
     half_read: bool,
     status: Spot<Path>,

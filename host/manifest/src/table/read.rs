@@ -127,7 +127,7 @@ fn claim(root: &Table<'_>, log: &mut Log<'_>) -> ClaimDraft {
     let on_end = get("on_end").and_then(|node| node.choice(&[("keep", OnEnd::Keep), ("release", OnEnd::Release)], log));
     let reaper = get("reaper").and_then(|node| reaper(&node, log));
     let half_read = errors(log) > before;
-    ClaimDraft { half_read, filter, set, release, on_end, reaper, status, held }
+    ClaimDraft { written: node.is_some(), half_read, filter, set, release, on_end, reaper, status, held }
 }
 
 /// The standard of claims, in a table with a field and a value of its own.

@@ -152,6 +152,56 @@ mod tests {
             let read = change("--set", text).map_or_else(|why| why.to_string(), |json| json.to_string());
             let _ = writeln!(said, "--set {text}\n    {read}");
         }
-        expect![[""]].assert_eq(&said);
+        expect![[r#"
+            --where status=pending
+                {"field":"status","operator":"eq","value":"pending"}
+            --where tries<=3
+                {"field":"tries","operator":"le","value":3}
+            --where claimed_at<now-5m
+                {"field":"claimed_at","operator":"lt","value":{"from":"now-5m"}}
+            --where claimed_by = execution
+                {"field":"claimed_by","operator":"eq","value":{"from":"execution"}}
+            --where note="now"
+                {"field":"note","operator":"eq","value":"now"}
+            --where a\.b!=a=b
+                {"field":"a\\.b","operator":"ne","value":"a=b"}
+            --where size>18446744073709551615
+                {"field":"size","operator":"gt","value":18446744073709551615}
+            --where tags=["a"]
+                {"field":"tags","operator":"eq","value":["a"]}
+            --where text=
+                {"field":"text","operator":"eq","value":""}
+            --where {"any": [{"field": "a", "operator": "exists"}]}
+                {"any":[{"field":"a","operator":"exists"}]}
+            --where status
+                --where: expected FIELD=VALUE (or !=, <, <=, >, >=) or a condition as JSON, got "status"
+            --where =x
+                --where: expected FIELD=VALUE (or !=, <, <=, >, >=) or a condition as JSON, got "=x"
+            --where {nonsense
+                --where: expected JSON, got key must be a string at line 1 column 2
+            --set status=done
+                {"field":"status","operation":"set","value":"done"}
+            --set count+=1
+                {"field":"count","operation":"increment","value":1}
+            --set count-=2
+                {"field":"count","operation":"increment","value":-2}
+            --set count-=9223372036854775808
+                --set: expected a number to add, got "count-=9223372036854775808"
+            --set rate-=0.5
+                {"field":"rate","operation":"increment","value":-0.5}
+            --set at=now+1m
+                {"field":"at","operation":"set","value":{"from":"now+1m"}}
+            --set count+=x
+                --set: expected a number to add, got "count+=x"
+            --set a=
+                {"field":"a","operation":"set","value":""}
+            --set +=1
+                --set: expected FIELD=VALUE, FIELD+=N, FIELD-=N or a change as JSON, got "+=1"
+            --set status
+                --set: expected FIELD=VALUE, FIELD+=N, FIELD-=N or a change as JSON, got "status"
+            --set {"field": "a", "operation": "remove"}
+                {"field":"a","operation":"remove"}
+        "#]]
+        .assert_eq(&said);
     }
 }
