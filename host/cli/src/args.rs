@@ -2,10 +2,12 @@
 
 mod lease;
 mod row;
+mod schedule;
 mod table;
 
 pub(crate) use lease::{Acquire, Lease, LeaseList, Right, Run, Terms};
 pub(crate) use row::{Caller, Claim, Delete, Put, Query, Row, Transact, UpdateRow, Upsert};
+pub(crate) use schedule::{Schedule, ScheduleDeclare, ScheduleList};
 pub(crate) use table::{Declare, Table, TableList};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -71,7 +73,7 @@ pub(crate) enum Command {
     Test(Test),
     /// Searches what can happen to a machine: every order, crashes, lost answers; from its scenarios.
     Explore(Explore),
-    /// Makes a machine's new revision active, once the tables of its folder are declared.
+    /// Makes a machine's new revision active, once the tables of its folder are declared; then its schedules are.
     Deploy(Deploy),
     /// Machines and their revisions.
     #[command(subcommand)]
@@ -88,6 +90,9 @@ pub(crate) enum Command {
     /// Rows: JSON values by key, read, checked and written in one transaction.
     #[command(subcommand)]
     Row(Row),
+    /// Schedules: events that the host raises again and again.
+    #[command(subcommand)]
+    Schedule(Schedule),
     /// Says why something stands where it stands, what comes next, and what can be done.
     Why(Why),
     /// Effects: requests to the outside that are due, under way or given up.

@@ -5,6 +5,7 @@
 
 mod lease;
 mod row;
+mod schedule;
 mod stream;
 
 pub(crate) use row::{Asking, Expected};

@@ -12,6 +12,7 @@ pub(crate) mod inspect;
 pub(crate) mod lease;
 pub(crate) mod machine;
 pub(crate) mod row;
+pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod stage;
 pub(crate) mod table;

@@ -61,6 +61,7 @@ async fn run(cli: Cli, out: Out) -> Result<(), Failed> {
         Command::Lease(args) => commands::lease::run(args, &client(&global)?, out).await,
         Command::Table(args) => commands::table::run(args, &client(&global)?, out).await,
         Command::Row(args) => commands::row::run(args, &client(&global)?, out).await,
+        Command::Schedule(args) => commands::schedule::run(args, &client(&global)?, out).await,
         Command::Effect(args) => commands::effect::run(args, &client(&global)?, out).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -12,6 +12,7 @@ mod paint;
 mod refusal;
 mod row;
 mod scenario;
+mod schedule;
 mod table;
 mod time;
 mod why;
@@ -20,7 +21,7 @@ pub(crate) use diff::diff;
 pub(crate) use effect::{effect, effects};
 pub(crate) use entity::{answer, entities, entity};
 pub(crate) use explore::{Searched, searched};
-pub(crate) use findings::{finding, report};
+pub(crate) use findings::{Sound, finding, report};
 pub(crate) use history::{When, history, watched};
 pub(crate) use lease::{held, lease, leases, watched_lease};
 pub(crate) use machine::{bytes, deployed, inspection, machine, machines};
@@ -30,6 +31,7 @@ pub(crate) use row::{
     claimed, count, declared, declared_table, deleted, row, rows, tables, transacted, updated, watched_rows, written,
 };
 pub(crate) use scenario::{coverage, machine_tested, scenario, tested};
+pub(crate) use schedule::{schedule, scheduled, schedules};
 pub(crate) use table::{fields, table};
 pub(crate) use time::{ago, clock, span};
 pub(crate) use why::why;

@@ -34,7 +34,7 @@
 //! that no text is a prefix of another and order is that of the texts.
 
 use interlock_kernel::doc::Digest;
-use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, Name, TableName};
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, Name, ScheduleName, TableName};
 use interlock_kernel::record::{Key, Part, Place};
 use interlock_kernel::time::{StoreTime, WallTime};
 use interlock_kernel::view::{IndexSpan, Span};
@@ -55,6 +55,8 @@ const TABLE: u8 = b'Q';
 const REVISION: u8 = b'R';
 const OPEN: u8 = b'S';
 const TIMER: u8 = b'T';
+const SCHEDULE_DUE: u8 = b'U';
+const SCHEDULE: u8 = b'V';
 const ROW_DUE: u8 = b'W';
 const EXPIRY: u8 = b'X';
 const LAPSE: u8 = b'Y';
@@ -133,6 +135,8 @@ pub(crate) fn encode(key: &Key) -> Vec<u8> {
             &mut out
         }
         Key::Answered(id) => out.family(ANSWERED).text(id.as_str()),
+        Key::Schedule(schedule) => out.family(SCHEDULE).text(schedule.as_str()),
+        Key::ScheduleDue(due, schedule) => out.family(SCHEDULE_DUE).signed(due.0).text(schedule.as_str()),
     };
     out.0
 }
@@ -205,6 +209,8 @@ pub fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
             Key::RowHeld(entity, incarnation, rest.number()?, rest.name()?, rest.name()?)
         }
         ANSWERED => Key::Answered(rest.name::<EventId>()?),
+        SCHEDULE => Key::Schedule(rest.name::<ScheduleName>()?),
+        SCHEDULE_DUE => Key::ScheduleDue(WallTime(rest.signed()?), rest.name::<ScheduleName>()?),
         LAPSE => Key::Lapse(StoreTime(rest.number()?), rest.name::<LeaseName>()?),
         _ => return Err(rest.bad("a known family")),
     };
@@ -311,6 +317,16 @@ pub(crate) fn rows_due() -> (Vec<u8>, Vec<u8>) {
 /// All rows that executions have claimed and that are taken back.
 pub(crate) fn rows_held() -> (Vec<u8>, Vec<u8>) {
     family(HELD)
+}
+
+/// All schedules.
+pub(crate) fn schedules() -> (Vec<u8>, Vec<u8>) {
+    family(SCHEDULE)
+}
+
+/// All index entries of schedules.
+pub(crate) fn schedules_due() -> (Vec<u8>, Vec<u8>) {
+    family(SCHEDULE_DUE)
 }
 
 /// All records of tables.

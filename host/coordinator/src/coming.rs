@@ -5,7 +5,7 @@ use crate::codec;
 use crate::core::Core;
 use crate::read::{head_in, look};
 use crate::txn::TxnView;
-use interlock_kernel::ids::{EntityId, LeaseName, Name};
+use interlock_kernel::ids::{EntityId, LeaseName, Name, ScheduleName};
 use interlock_kernel::record::{Head, Key, Lease, Owner, Record};
 use interlock_kernel::time::StoreTime;
 use interlock_kernel::view::{Stop, View};
@@ -29,6 +29,8 @@ pub struct Coming {
 pub enum Awaited {
     /// A timer of the visit fires.
     Timer(Name),
+    /// A schedule raises its event.
+    Schedule(ScheduleName),
     /// The next attempt begins.
     Attempt,
     /// The visit, or the execution, has taken too long.
@@ -49,6 +51,7 @@ impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Timer(name) => write!(f, "the timer {name}"),
+            Self::Schedule(name) => write!(f, "the schedule {name}"),
             Self::Attempt => f.write_str("the next attempt"),
             Self::Deadline => f.write_str("the deadline of the visit or the execution"),
             Self::AttemptDeadline(why) => write!(f, "the {why} of the attempt"),
@@ -76,6 +79,16 @@ pub(crate) async fn coming(core: &Arc<Core>, limit: usize) -> Result<Vec<Coming>
             if let Key::Timer(at, entity, timer) = key {
                 let in_ms = u64::try_from(at.0.saturating_sub(stamp.wall_ms)).unwrap_or(0);
                 coming.push(Coming { in_ms, entity: Some(entity), what: Awaited::Timer(timer) });
+            }
+        }
+        let (from, to) = codec::schedules_due();
+        for key in view.keys(&from, &to, limit)? {
+            if let Key::ScheduleDue(at, name) = key
+                && let Some(Record::Schedule(record)) = view.get(&Key::Schedule(name.clone()))?
+            {
+                let in_ms = u64::try_from(at.0.saturating_sub(stamp.wall_ms)).unwrap_or(0);
+                let entity = Some(record.schedule.entity);
+                coming.push(Coming { in_ms, entity, what: Awaited::Schedule(name) });
             }
         }
         let (from, to) = codec::outbox();

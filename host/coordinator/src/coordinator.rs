@@ -13,11 +13,11 @@ use crate::tables::TableView;
 use crate::views::{self, Behind, EntityView, History, Listing, MachineView, Page};
 use crate::wait::{self, Settled};
 use crate::watch::{Filter, Watch};
-use crate::{deadline, read, reconcile, recover, scheduler, tables};
+use crate::{deadline, read, reconcile, recover, scheduler, schedules, tables};
 use interlock_kernel::command::{Acquire, Command, Outcome, Verb};
-use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, Principal, RowKey, TableName};
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, Principal, RowKey, ScheduleName, TableName};
 use interlock_kernel::machine::Revision;
-use interlock_kernel::record::{Answer, Dedup, Key, Record, Row};
+use interlock_kernel::record::{Answer, Dedup, Key, Record, Row, ScheduleRecord};
 use interlock_kernel::rows::{QueryAnswer, QueryAsk};
 use interlock_kernel::view::View;
 use interlock_store::{Condition, Position, Seq, Stamp, Store, StoreError};
@@ -290,6 +290,26 @@ impl Coordinator {
     /// What kept the store from reading.
     pub async fn table(&self, name: &TableName) -> Result<Option<TableView>, StoreError> {
         tables::show(&self.core, name.clone()).await
+    }
+
+    /// Schedules in the order of their names, from behind one.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn schedules(
+        &self,
+        after: Option<ScheduleName>,
+        limit: usize,
+    ) -> Result<Vec<ScheduleRecord>, StoreError> {
+        schedules::list(&self.core, after, limit).await
+    }
+
+    /// A schedule with what became of its last due times.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn schedule(&self, name: &ScheduleName) -> Result<Option<ScheduleRecord>, StoreError> {
+        schedules::show(&self.core, name.clone()).await
     }
 
     /// A row as it is stored.

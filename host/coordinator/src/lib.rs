@@ -62,6 +62,7 @@ mod read;
 mod reconcile;
 mod recover;
 mod scheduler;
+mod schedules;
 mod submit;
 mod supervise;
 mod tables;

@@ -72,6 +72,10 @@ impl Core {
             | Verb::TakeBack(_)
             | Verb::Tend(_)
             | Verb::AuditLease { .. }
+            | Verb::Schedule(_)
+            | Verb::DropSchedule(_)
+            | Verb::PauseSchedule { .. }
+            | Verb::FireSchedule { .. }
             | Verb::Audit { .. } => {}
         }
     }

@@ -124,7 +124,7 @@ pub(crate) async fn due(core: Arc<Core>) {
     }
 }
 
-/// Fires every timer whose wall time has come, once.
+/// Fires every timer whose wall time has come, once, and every schedule.
 pub(crate) async fn timers(core: Arc<Core>) {
     let mut stuck = Stuck::default();
     let mut clocks = Clocks::new(&core);
@@ -133,12 +133,15 @@ pub(crate) async fn timers(core: Arc<Core>) {
         let stamp = core.store().now();
         let jumped = clocks.jumped(&core);
         let now = stamp.wall_ms;
-        let agenda = agenda(&core, codec::timers(), stuck.left.len(), move |key| match key {
-            Key::Timer(due, ..) if due.0 <= now => Ok(()),
-            Key::Timer(due, ..) => Err(Some(due.0)),
+        let judge = move |key: &Key| match key {
+            Key::Timer(due, ..) | Key::ScheduleDue(due, _) if due.0 <= now => Ok(()),
+            Key::Timer(due, ..) | Key::ScheduleDue(due, _) => Err(Some(due.0)),
             _ => Err(None),
-        });
-        let Some(agenda) = or_pause(&core, agenda.await).await else { continue };
+        };
+        let timers = agenda(&core, codec::timers(), stuck.left.len(), judge).await;
+        let schedules = agenda(&core, codec::schedules_due(), stuck.left.len(), judge).await;
+        let both = timers.and_then(|timers| Ok(timers.and(schedules?)));
+        let Some(agenda) = or_pause(&core, both).await else { continue };
         let due = stuck.sift(agenda.due, stamp.store_ms);
         if !due.is_empty() {
             if let Some(by_ms) = jumped {
@@ -238,6 +241,7 @@ async fn decide_all(core: &Arc<Core>, due: Vec<Key>) {
         Key::Lapse(_, lease) => Some(Verb::Lapse(lease)),
         Key::RowDue(_, table, row) => Some(Verb::RowDue(table, row)),
         Key::Timer(due, entity, timer) => Some(Verb::Fire { entity, timer, due }),
+        Key::ScheduleDue(due, schedule) => Some(Verb::FireSchedule { schedule, due }),
         _ => None,
     });
     futures_util::stream::iter(commands)

@@ -11,9 +11,9 @@ use crate::error::SubmitError;
 use crate::txn::{self, Seen, TxnView};
 use interlock_kernel::command::{Command, Outcome, Verb};
 use interlock_kernel::decide;
-use interlock_kernel::ids::{EntityId, LeaseName, RowKey, TableName};
+use interlock_kernel::ids::{EntityId, LeaseName, RowKey, ScheduleName, TableName};
 use interlock_kernel::limits::{INBOX_MAX, LEASES_MAX};
-use interlock_kernel::record::{Entry, Key, LeaseEntry, LeaseWhat, Record, RowEntry, RowWhat, What};
+use interlock_kernel::record::{Entry, Fired, Firing, Key, LeaseEntry, LeaseWhat, Record, RowEntry, RowWhat, What};
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::view::{Decision, Wake};
 use interlock_store::{Fate, Halt, Job, Lane, StoreError, Txn};
@@ -60,6 +60,7 @@ fn lane(verb: &Verb) -> Lane {
         | Verb::StepRows(..)
         | Verb::RowDue(..)
         | Verb::TakeBack(_)
+        | Verb::FireSchedule { .. }
         | Verb::Drop { .. } => Lane::Completion,
         Verb::Deploy(_)
         | Verb::Rollback { .. }
@@ -74,6 +75,9 @@ fn lane(verb: &Verb) -> Lane {
         | Verb::DropTable(_)
         | Verb::Rows(_)
         | Verb::Tend(_)
+        | Verb::Schedule(_)
+        | Verb::DropSchedule(_)
+        | Verb::PauseSchedule { .. }
         | Verb::AuditLease { .. }
         | Verb::Audit { .. } => Lane::Admission,
     }
@@ -107,6 +111,10 @@ fn is_new_work(verb: &Verb) -> bool {
         | Verb::Rows(_)
         | Verb::Tend(_)
         | Verb::RowDue(..)
+        | Verb::Schedule(_)
+        | Verb::DropSchedule(_)
+        | Verb::PauseSchedule { .. }
+        | Verb::FireSchedule { .. }
         | Verb::AuditLease { .. }
         | Verb::Audit { .. } => true,
         Verb::OpenSession { .. }
@@ -291,6 +299,11 @@ impl Job for Submission {
                     tell_rows(counters, table, entry);
                 }
                 core.revisions().learn(decided.seen);
+                if let (Verb::FireSchedule { schedule, .. }, Ok(Outcome::Fired(Some(firing)))) =
+                    (&command.verb, &decided.outcome)
+                {
+                    tell_schedule(schedule, firing);
+                }
                 if decided.outcome.is_ok() {
                     counters.committed.add(1);
                     if let (Verb::Transition(..), Some(run)) = (&command.verb, &run) {
@@ -365,6 +378,18 @@ fn tell_rows(counters: &Counters, table: &TableName, entry: &RowEntry) {
         RowWhat::Reaped | RowWhat::Dead => tracing::warn!(%table, %what, key, count, claimant, note, "rows"),
         RowWhat::Claimed | RowWhat::Settled | RowWhat::Released | RowWhat::Expired => {
             tracing::info!(%table, %what, key, count, claimant, note, "rows");
+        }
+    }
+}
+
+/// Logs what became of a due time of a schedule.
+fn tell_schedule(schedule: &ScheduleName, firing: &Firing) {
+    let Firing { due, fired, .. } = firing;
+    let due_ms = due.0;
+    match fired {
+        Fired::Raised(..) => tracing::info!(%schedule, due_ms, %fired, "schedule"),
+        Fired::Skipped(_) | Fired::Refused(_) | Fired::Missed(_) => {
+            tracing::warn!(%schedule, due_ms, %fired, "schedule");
         }
     }
 }

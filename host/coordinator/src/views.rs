@@ -254,7 +254,9 @@ pub fn entity_of(key: Key) -> Option<EntityId> {
         | Key::RowIndex(..)
         | Key::RowDue(..)
         | Key::RowEntry(..)
-        | Key::Answered(_) => None,
+        | Key::Answered(_)
+        | Key::Schedule(_)
+        | Key::ScheduleDue(..) => None,
     }
 }
 

@@ -13,6 +13,7 @@ mod host;
 mod lease;
 mod machine;
 mod row;
+mod schedule;
 mod table;
 mod why;
 
@@ -40,6 +41,7 @@ pub use row::{
     ClaimRequest, QueryRequest, RowDeleted, RowPage, RowUpdated, RowView, RowWritten, RowsClaimed, TransactRequest,
     Transacted, UnmatchedView, UpdateRequest, UpsertRequest,
 };
+pub use schedule::{FiringKind, FiringView, SchedulePage, ScheduleRequest, ScheduleSummary, ScheduleView, Scheduled};
 pub use table::{
     AccessView, ClaimView, DeclareRequest, Declared, Dropping, IndexView, ReaperView, StageView, TablePage,
     TableSummary, TableView, TtlView,

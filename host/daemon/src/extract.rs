@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri, header};
 use futures_util::StreamExt;
-use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, RowKey, TableName, nearest};
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, RowKey, ScheduleName, TableName, nearest};
 use interlock_kernel::rejection::Code;
 use interlock_kernel::value::parse_ms;
 use interlock_manifest::rows;
@@ -239,6 +239,18 @@ impl<S: Send + Sync> FromRequestParts<S> for LeasePath {
 pub(crate) struct TablePath(pub(crate) TableName);
 
 impl<S: Send + Sync> FromRequestParts<S> for TablePath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path(name) = Path::<String>::from_request_parts(parts, state).await.map_err(bad_path)?;
+        Ok(Self(name.parse()?))
+    }
+}
+
+/// The schedule that a path names.
+pub(crate) struct SchedulePath(pub(crate) ScheduleName);
+
+impl<S: Send + Sync> FromRequestParts<S> for SchedulePath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {

@@ -7,6 +7,7 @@ pub(crate) mod health;
 pub(crate) mod leases;
 pub(crate) mod machines;
 pub(crate) mod rows;
+pub(crate) mod schedules;
 pub(crate) mod tables;
 pub(crate) mod watch;
 pub(crate) mod why;
@@ -38,6 +39,7 @@ use utoipa_axum::routes;
         (name = "leases", description = "Named exclusive rights with a time to live"),
         (name = "tables", description = "Declarations of what rows are, and who may do what with them"),
         (name = "rows", description = "JSON values by key: read, checked and written in one transaction"),
+        (name = "schedules", description = "Events that the host raises again and again"),
         (name = "effects", description = "Requests that entities have made to the outside"),
         (name = "watch", description = "What happened, told as it happens"),
         (name = "host", description = "The host itself")
@@ -75,6 +77,10 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(rows::claim))
         .routes(routes!(rows::query))
         .routes(routes!(rows::transact))
+        .routes(routes!(schedules::declare, schedules::list))
+        .routes(routes!(schedules::show, schedules::drop))
+        .routes(routes!(schedules::pause))
+        .routes(routes!(schedules::resume))
         .routes(routes!(effects::list))
         .routes(routes!(effects::of))
         .routes(routes!(effects::retry))

@@ -3,10 +3,12 @@
 //! Reads only; a clock reading is handed in where an answer needs one.
 
 mod leases;
+mod schedules;
 mod tables;
 pub(crate) mod why;
 
 pub(crate) use leases::{lease, lease_summary};
+pub(crate) use schedules::{schedule, schedule_summary};
 pub(crate) use tables::{table, table_summary};
 
 use crate::api::{

@@ -1,11 +1,14 @@
 //! Everything that writes is one of these, the host's own sweeps and the operator's verbs included.
 
 use crate::doc::{Digest, Doc};
-use crate::ids::{EntityId, ExecutionId, GrantId, LeaseName, MachineName, Name, Principal, RowKey, TableName};
+use crate::ids::{
+    EntityId, ExecutionId, GrantId, LeaseName, MachineName, Name, Principal, RowKey, ScheduleName, TableName,
+};
 use crate::machine::{Machine, Target};
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
-use crate::record::{Answer, Condition, Effect, Failure, Key, Terms};
+use crate::record::{Answer, Condition, Effect, Failure, Firing, Key, Terms};
 use crate::rows::{ClientRows, Declare, RowAnswer, RowsAsk, StepRows};
+use crate::schedule::Schedule;
 use crate::time::{StoreTime, WallTime};
 use crate::value::Mutation;
 use crate::view::{Claim, Event, LeaseClaim};
@@ -186,6 +189,24 @@ pub enum Verb {
     TakeBack(ExecutionId),
     /// A little more of what a table's declaration asks for: an index is filled or emptied, its rows go.
     Tend(TableName),
+    /// A new declaration of a schedule; a no-op if its digest is that in force.
+    Schedule(Box<DeclareSchedule>),
+    /// Away with a schedule.
+    DropSchedule(ScheduleName),
+    /// A schedule stands still, or goes on.
+    PauseSchedule {
+        /// The schedule.
+        schedule: ScheduleName,
+        /// Whether it stands still.
+        paused: bool,
+    },
+    /// Wall time has come to what the index says of this schedule.
+    FireSchedule {
+        /// The schedule.
+        schedule: ScheduleName,
+        /// The due time: tells it from a later one.
+        due: WallTime,
+    },
     /// Compare a lease with the index entries found for it and with the executions it names, and repair.
     AuditLease {
         /// The lease.
@@ -242,6 +263,17 @@ pub struct Deploy {
     /// Digest of the component, already stored.
     pub component: Option<Digest>,
     /// The manifest as written.
+    pub source: String,
+}
+
+/// See [`Verb::Schedule`].
+#[derive(Clone, Debug)]
+pub struct DeclareSchedule {
+    /// The declaration, checked.
+    pub schedule: Arc<Schedule>,
+    /// Its digest, as written.
+    pub digest: Digest,
+    /// As written.
     pub source: String,
 }
 
@@ -453,7 +485,7 @@ pub enum Outcome {
     Released,
     /// A try of an effect begins.
     Sending(Box<Sending>),
-    /// A declaration of a table is in force.
+    /// A declaration of a table or a schedule is in force.
     Declared {
         /// Its number.
         revision: u64,
@@ -467,6 +499,8 @@ pub enum Outcome {
         /// Whether these are the remembered ones of an earlier request.
         replayed: bool,
     },
+    /// What became of a due time of a schedule; none if it was none any more.
+    Fired(Option<Firing>),
     /// A table was tended.
     Tended {
         /// Rows or entries that were looked at.

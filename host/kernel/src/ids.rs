@@ -133,6 +133,11 @@ name! {
     RowKey, "row key", |text| printable(text, KEY_BYTES_MAX, &[])
 }
 
+name! {
+    /// A schedule's name.
+    ScheduleName, "schedule name", slug
+}
+
 /// One durable subject: `machine/key`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EntityId {
@@ -220,6 +225,12 @@ impl Principal {
     #[must_use]
     pub fn host() -> Self {
         Self("host".into())
+    }
+
+    /// The host, because a schedule says so.
+    #[must_use]
+    pub fn schedule(name: &ScheduleName) -> Self {
+        Self(format!("schedule/{name}").into())
     }
 
     /// A step of an execution.

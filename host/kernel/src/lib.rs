@@ -25,6 +25,7 @@ pub mod number;
 pub mod record;
 pub mod rejection;
 pub mod rows;
+pub mod schedule;
 pub mod table;
 pub mod theorems;
 pub mod time;

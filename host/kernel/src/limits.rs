@@ -147,6 +147,10 @@ pub const INDEX_TEXT_BYTES_MAX: usize = 256;
 pub const ROW_ENTRIES_MAX: u64 = 1_024;
 /// Keys that one such entry names.
 pub const ROW_ENTRY_KEYS_MAX: usize = 32;
+/// What is kept of the last due times of one schedule.
+pub const FIRINGS_MAX: usize = 32;
+/// A due time that is looked at within this time is on time, in ms: nothing was missed.
+pub const ON_TIME_MS: u64 = 60_000;
 /// Rows that one decision of the host's own looks at: building an index, dropping a table, taking claims back.
 pub const TEND_MAX: usize = 256;
 /// The shortest and longest time to live of a row, and age at which a claim is stale, in ms.

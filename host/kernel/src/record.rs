@@ -3,7 +3,9 @@
 //! whole record.
 
 use crate::doc::{Digest, Doc};
-use crate::ids::{EntityId, EventId, ExecutionId, LeaseName, MachineName, Name, Principal, RowKey, TableName};
+use crate::ids::{
+    EntityId, EventId, ExecutionId, LeaseName, MachineName, Name, Principal, RowKey, ScheduleName, TableName,
+};
 use crate::machine::Revision;
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
 use crate::rejection::Rejection;
@@ -17,6 +19,7 @@ mod effect;
 mod history;
 mod lease;
 mod row;
+mod schedule;
 mod sentence;
 mod timer;
 
@@ -25,6 +28,7 @@ pub use effect::{Effect, EffectWhat, Outbox, Stands};
 pub use history::{BeginReason, Changed, Entry, FactKind, What};
 pub use lease::{Delay, Holder, Lease, LeaseEntry, LeaseWhat, Owner, Terms, Waiter};
 pub use row::{ClaimMemo, Claimant, Claimed, Index, IndexStage, Memo, Place, Row, RowEntry, RowWhat, TableHead};
+pub use schedule::{Fired, Firing, ScheduleRecord};
 pub use timer::Timer;
 
 /// Where a record stands.
@@ -86,6 +90,10 @@ pub enum Key {
     Memo(EntityId, Digest),
     /// What a client was answered, by its id.
     Answered(EventId),
+    /// A schedule.
+    Schedule(ScheduleName),
+    /// Index: when a schedule comes next.
+    ScheduleDue(WallTime, ScheduleName),
 }
 
 /// A document of an entity that is a record of its own, rewritten only when it changes.
@@ -153,6 +161,8 @@ pub enum Record {
     RowEntry(Box<RowEntry>),
     /// At [`Key::Memo`] and [`Key::Answered`].
     Memo(Box<Memo>),
+    /// At [`Key::Schedule`].
+    Schedule(Box<ScheduleRecord>),
 }
 
 /// One declaration of a table; never changed.
@@ -463,6 +473,19 @@ pub enum AnswerKind {
     Refused,
     /// It came too late.
     Late,
+}
+
+impl AnswerKind {
+    /// How it is written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Queued => "queued",
+            Self::Refused => "refused",
+            Self::Late => "late",
+        }
+    }
 }
 
 /// A published status of an entity.

@@ -6,6 +6,7 @@ use crate::ids::{EntityId, EventId, ExecutionId, LeaseName, MachineName, Name, R
 use crate::number::{FencingToken, Incarnation, SessionId, Version};
 use crate::record::{Cause, Key, Place, Queued, Record};
 use crate::rejection::Rejection;
+use crate::schedule::Recurrence;
 use crate::time::{StoreTime, WallTime};
 use crate::timer::CalendarRule;
 use std::collections::BTreeMap;
@@ -96,6 +97,18 @@ pub trait Rules {
     /// # Errors
     /// [`Breach`] without a path: the rule says nothing of that time.
     fn next(&self, rule: &CalendarRule, after: WallTime) -> Result<WallTime, Breach>;
+
+    /// When a rule that comes again and again first comes after an instant.
+    ///
+    /// # Errors
+    /// [`Breach`] without a path: it does not come any more.
+    fn following(&self, rule: &Recurrence, after: WallTime) -> Result<WallTime, Breach>;
+
+    /// When a rule that comes again and again came last, up to an instant.
+    ///
+    /// # Errors
+    /// [`Breach`] without a path: it had not come yet.
+    fn latest(&self, rule: &Recurrence, up_to: WallTime) -> Result<WallTime, Breach>;
 
     /// A target's URL with values in place of its placeholders, none of which leaves its place.
     ///

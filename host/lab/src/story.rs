@@ -506,6 +506,8 @@ pub fn of_answer(answer: &Result<Outcome, SubmitError>) -> (String, Vec<String>)
         Ok(Outcome::Released) => "released".to_owned(),
         Ok(Outcome::Declared { revision, new }) => format!("declaration {revision}{}", again(!new)),
         Ok(Outcome::Rows { answers, replayed }) => format!("{} done{}", answers.len(), again(*replayed)),
+        Ok(Outcome::Fired(None)) => "not due".to_owned(),
+        Ok(Outcome::Fired(Some(firing))) => firing.fired.to_string(),
         Ok(Outcome::Tended { done, .. }) => format!("{done} looked at"),
         Ok(Outcome::Sending(sending)) => format!("effect {} on {}", sending.number, sending.effect.target),
         Ok(other @ (Outcome::Nothing | Outcome::Session(..) | Outcome::Swept { .. } | Outcome::Repaired(_))) => {

@@ -5,14 +5,15 @@
 //! So a coordinator calls them wherever it decodes such a record for a decision, and keeps the shares until
 //! the decision is made. How long what nobody holds is kept is in `shelf.rs`.
 
-use crate::calendar;
 use crate::schema::{Compiled, Fault};
 use crate::shelf::Shelves;
+use crate::{calendar, cron};
 use interlock_courier::{Pattern, Unfilled};
 use interlock_kernel::doc::{Digest, Doc};
 use interlock_kernel::ids::{MachineName, Name, TableName};
 use interlock_kernel::machine::{Machine, Revision};
 use interlock_kernel::record::TableSpec;
+use interlock_kernel::schedule::Recurrence;
 use interlock_kernel::table::Table;
 use interlock_kernel::time::WallTime;
 use interlock_kernel::timer::CalendarRule;
@@ -226,6 +227,14 @@ impl Rules for RuleBook {
 
     fn instant(&self, text: &str) -> Option<WallTime> {
         calendar::instant(text)
+    }
+
+    fn following(&self, rule: &Recurrence, after: WallTime) -> Result<WallTime, Breach> {
+        cron::following(rule, after)
+    }
+
+    fn latest(&self, rule: &Recurrence, up_to: WallTime) -> Result<WallTime, Breach> {
+        cron::latest(rule, up_to)
     }
 
     fn next(&self, rule: &CalendarRule, after: WallTime) -> Result<WallTime, Breach> {

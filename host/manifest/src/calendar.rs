@@ -1,5 +1,5 @@
 //! Instants and calendar rules: when the kernel asks [`Rules`](interlock_kernel::view::Rules) for a time, it is
-//! found here. The one file that names jiff.
+//! found here. This file and `cron.rs` name jiff, and nothing else does.
 //!
 //! Zones come from the IANA time zone database that is compiled in, never from the machine: a manifest means the
 //! same on every host of one build. Due times already set stand when a later build brings another database.
@@ -94,8 +94,8 @@ pub(crate) fn next(rule: &CalendarRule, after: WallTime) -> Result<WallTime, Bre
     Err(says_nothing(format!("a day within ten years for {:?}", rule.text), "none"))
 }
 
-fn says_nothing(expected: impl Into<String>, got: impl Into<String>) -> Breach {
-    Breach { path: String::new(), expected: expected.into(), got: got.into() }
+pub(crate) fn says_nothing(expected: impl Into<String>, got: impl ToString) -> Breach {
+    Breach { path: String::new(), expected: expected.into(), got: got.to_string() }
 }
 
 fn fits(rule: &CalendarRule, day: civil::Date) -> bool {

@@ -1,5 +1,5 @@
-//! Every key a manifest may have, table by table. `machine.schema.json` and `table.schema.json` describe the same
-//! keys; a test holds them together.
+//! Every key a manifest may have, table by table. `machine.schema.json`, `table.schema.json` and
+//! `schedule.schema.json` describe the same keys; a test holds them together.
 
 /// The keys of a kind of table.
 #[derive(Debug)]
@@ -74,9 +74,18 @@ keys! {
     ACCESS "access" "what is granted" ["clients" "machines"]
 }
 
+keys! {
+    OF_SCHEDULES:
+    SCHEDULE "" "a schedule" [
+        "schedule" "owner" "cron" "zone" "entity" "event" "payload" "due_field" "create" "overlap" "catch_up"
+    ]
+    CREATION "creation" "what is made" ["desired" "labels"]
+    CATCH_UP "catch-up" "a policy" ["all"]
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Keys, OF_BOTH, OF_MACHINES, OF_TABLES};
+    use super::{Keys, OF_BOTH, OF_MACHINES, OF_SCHEDULES, OF_TABLES};
     use crate::schema::Compiled;
     use interlock_kernel::doc::Doc;
     use serde_json::Value;
@@ -87,6 +96,7 @@ mod tests {
         for (schema, own) in [(crate::MANIFEST_SCHEMA, OF_MACHINES), (crate::TABLE_SCHEMA, OF_TABLES)] {
             describes(&serde_json::from_str(schema).expect("JSON"), &[own, OF_BOTH].concat());
         }
+        describes(&serde_json::from_str(crate::SCHEDULE_SCHEMA).expect("JSON"), OF_SCHEDULES);
     }
 
     fn describes(schema: &Value, all: &[(&str, &Keys)]) {

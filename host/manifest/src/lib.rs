@@ -34,6 +34,7 @@
 mod book;
 mod calendar;
 mod check;
+mod cron;
 mod draft;
 mod effort;
 mod fences;
@@ -47,6 +48,7 @@ mod problem;
 mod read;
 mod render;
 pub mod rows;
+mod schedule;
 mod schema;
 mod shape;
 mod shelf;
@@ -58,6 +60,7 @@ pub use fences::unshared_fences;
 pub use parse::{Manifest, Report, parse, parse_as_of};
 pub use problem::{CODES, Problem, Severity};
 pub use render::render;
+pub use schedule::{parse_schedule, times};
 pub use table::parse_table;
 
 /// How a manifest is read, for the other texts of this project: each value where it stands, every problem
@@ -75,3 +78,5 @@ pub mod reading {
 pub const MANIFEST_SCHEMA: &str = include_str!("../machine.schema.json");
 /// The same of a table's manifest: `#:schema table.schema.json`.
 pub const TABLE_SCHEMA: &str = include_str!("../table.schema.json");
+/// The same of a schedule's manifest: `#:schema schedule.schema.json`.
+pub const SCHEDULE_SCHEMA: &str = include_str!("../schedule.schema.json");

@@ -1,6 +1,6 @@
 //! What is fuzzed: bytes in, what was seen or what broke out.
 
-use crate::targets::{change, decide, guard, json, manifest, names, records, rows, table};
+use crate::targets::{change, decide, guard, json, manifest, names, records, rows, schedule, table};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -82,10 +82,11 @@ impl Seen {
 
 /// Every target.
 #[must_use]
-pub fn targets() -> [&'static dyn Target; 9] {
+pub fn targets() -> [&'static dyn Target; 10] {
     [
         &manifest::Manifest,
         &table::Tables,
+        &schedule::Schedules,
         &rows::Rows,
         &json::Json,
         &names::Names,

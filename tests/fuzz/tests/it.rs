@@ -32,6 +32,11 @@ fn manifests_are_accepted_whole_or_refused_with_a_place_for_every_problem() -> R
 }
 
 #[test]
+fn schedules_that_are_accepted_come_again() -> Result<()> {
+    check("schedule", 300)
+}
+
+#[test]
 fn tables_are_accepted_whole_and_what_they_claim_counts_as_claimed() -> Result<()> {
     check("table", 600)
 }

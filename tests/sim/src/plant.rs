@@ -72,7 +72,9 @@ impl Family {
             | Key::RowHeld(..)
             | Key::RowEntry(..)
             | Key::Memo(..)
-            | Key::Answered(_) => None,
+            | Key::Answered(_)
+            | Key::Schedule(_)
+            | Key::ScheduleDue(..) => None,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! `interlock deploy`: a folder or manifest in, its tables declared and a revision active.
+//! `interlock deploy`: a folder or manifest in, its tables declared, a revision active, its schedules declared.
 
 use super::component::{Build, component, read_component};
-use super::input::{manifest, tables};
-use super::table::declare;
+use super::input::{SCHEDULE_ENDING, TABLE_ENDING, manifest, manifests};
+use super::{schedule, table};
 use crate::args::Deploy;
 use crate::client::Client;
 use crate::failed::{Code, Failed};
@@ -43,12 +43,16 @@ pub(crate) async fn run(args: Deploy, client: &Client, out: Out) -> Result<(), F
     let request = DeployRequest { manifest: text, component: bytes.as_deref().map(base64::encode) };
     // First, so that no step asks for a table that is not there. What one file names is that file alone.
     if args.path.is_dir() {
-        declare(&tables(&args.path)?, false, client, out).await?;
+        table::declare(&manifests(&args.path, TABLE_ENDING)?, false, client, out).await?;
     }
     let deployed = client.deploy(&request).await?;
     out.result(&deployed, |paint| show::deployed(&deployed, paint));
     // What only the daemon knows: its operator's configuration.
     let here = |code: &str| report.problems.iter().any(|problem| problem.code == code);
     out.warnings(deployed.warnings.iter().filter(|finding| !here(&finding.code)));
+    // Last, since a schedule is checked against the revision in force.
+    if args.path.is_dir() {
+        schedule::declare(&manifests(&args.path, SCHEDULE_ENDING)?, false, client, out).await?;
+    }
     Ok(())
 }

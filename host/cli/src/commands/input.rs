@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// A file that holds the manifest of a table ends like this.
 pub(crate) const TABLE_ENDING: &str = ".table.toml";
 
+/// A file that holds the manifest of a schedule ends like this.
+pub(crate) const SCHEDULE_ENDING: &str = ".schedule.toml";
+
 /// How much of a wrong document is shown: enough to recognize it.
 const EXCERPT_CHARS: usize = 40;
 
@@ -62,16 +65,16 @@ pub(crate) fn read(file: &Path) -> Result<String, Failed> {
     std::fs::read_to_string(file).map_err(|why| Failed::Input(format!("{}: {why}", file.display())))
 }
 
-/// Whether a file says of itself that it is a table's manifest.
-pub(crate) fn is_table(path: &Path) -> bool {
-    path.to_string_lossy().ends_with(TABLE_ENDING)
+/// Whether a file says of itself by its ending which manifest it is.
+pub(crate) fn ends(path: &Path, ending: &str) -> bool {
+    path.to_string_lossy().ends_with(ending)
 }
 
-/// The manifests of tables that an argument stands for: itself, or those in a folder, by name.
+/// The manifests with an ending that an argument stands for: itself, or those in a folder, by name.
 ///
 /// # Errors
 /// [`Failed::Input`] with the folder.
-pub(crate) fn tables(argument: &Path) -> Result<Vec<PathBuf>, Failed> {
+pub(crate) fn manifests(argument: &Path, ending: &str) -> Result<Vec<PathBuf>, Failed> {
     if !argument.is_dir() {
         return Ok(vec![argument.to_owned()]);
     }
@@ -80,7 +83,7 @@ pub(crate) fn tables(argument: &Path) -> Result<Vec<PathBuf>, Failed> {
     for entry in std::fs::read_dir(argument).map_err(failed)? {
         found.push(argument.join(entry.map_err(failed)?.file_name()));
     }
-    found.retain(|path| path.is_file() && is_table(path));
+    found.retain(|path| path.is_file() && ends(path, ending));
     found.sort();
     Ok(found)
 }

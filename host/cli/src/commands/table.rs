@@ -36,7 +36,7 @@ pub(crate) async fn run(args: Table, client: &Client, out: Out) -> Result<(), Fa
 async fn create(args: &Declare, client: &Client, out: Out) -> Result<(), Failed> {
     let mut files = Vec::new();
     for path in &args.paths {
-        files.extend(input::tables(path)?);
+        files.extend(input::manifests(path, input::TABLE_ENDING)?);
     }
     if files.is_empty() {
         let paths: Vec<_> = args.paths.iter().map(|path| path.display().to_string()).collect();

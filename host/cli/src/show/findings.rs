@@ -2,19 +2,31 @@
 
 use super::{Paint, count};
 use interlock_daemon::api::{Finding, Severity};
+use interlock_kernel::schedule::Schedule;
 use interlock_kernel::table::Table;
 use interlock_manifest::Report;
 
+/// What a file without errors holds, besides a machine.
+pub(crate) enum Sound {
+    /// `NAME.table.toml`.
+    Table(Table),
+    /// `NAME.schedule.toml`.
+    Schedule(Schedule),
+}
+
 /// A manifest's problems with the lines they are about, or what it is if there are none.
-pub(crate) fn report(report: &Report, table: Option<&Table>, paint: Paint) -> String {
+pub(crate) fn report(report: &Report, sound: Option<&Sound>, paint: Paint) -> String {
     let problems = interlock_manifest::render(report, paint == Paint::On);
-    match (&report.manifest, table) {
-        (None, Some(table)) if problems.is_empty() => {
+    match (&report.manifest, sound) {
+        (None, Some(Sound::Table(table))) if problems.is_empty() => {
             let indexes = match table.indexes.len() {
                 1 => "1 index".to_owned(),
                 number => format!("{number} indexes"),
             };
             format!("{}: table {} is sound: {indexes}\n", report.name, table.name)
+        }
+        (None, Some(Sound::Schedule(schedule))) if problems.is_empty() => {
+            format!("{}: schedule {} is sound: {}\n", report.name, schedule.name, schedule.rule)
         }
         (Some(manifest), _) if problems.is_empty() => {
             let machine = &manifest.machine;

@@ -4,6 +4,7 @@ mod gallery;
 mod leases;
 mod rows;
 mod scenarios;
+mod schedules;
 mod weather;
 mod wire;
 

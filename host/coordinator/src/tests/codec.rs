@@ -61,7 +61,7 @@ impl Draw {
     fn key(&mut self, sessions: &[SessionId], incarnations: &[Incarnation]) -> Key {
         let session = sessions[self.below(sessions.len() as u64) as usize];
         let incarnation = incarnations[self.below(incarnations.len() as u64) as usize];
-        match self.below(27) {
+        match self.below(29) {
             0 => Key::Machine(self.machine()),
             1 => Key::Revision(self.machine(), self.number()),
             2 => Key::Head(self.entity()),
@@ -87,6 +87,8 @@ impl Draw {
             23 => Key::RowDue(StoreTime(self.number()), self.table(), parse(&self.row())),
             24 => Key::RowHeld(self.entity(), incarnation, self.number(), self.table(), parse(&self.row())),
             25 => Key::RowEntry(self.table(), self.number()),
+            26 => Key::Schedule(parse(self.name().as_str())),
+            27 => Key::ScheduleDue(WallTime(self.number().cast_signed()), parse(self.name().as_str())),
             _ => match self.below(3) {
                 0 => Key::Memo(self.entity(), Digest::of(&[&self.number().to_be_bytes()])),
                 1 => Key::Answered(self.event()),
@@ -176,6 +178,8 @@ fn bytes_are_ordered_as_times_numbers_and_names_are() {
             (Key::Row(a, x), Key::Row(b, y)) => (a, x).cmp(&(b, y)),
             (Key::RowDue(a, x, s), Key::RowDue(b, y, t)) => (a, x, s).cmp(&(b, y, t)),
             (Key::RowIndex(a, i, f, p, x), Key::RowIndex(b, j, g, q, y)) => (a, i, f, p, x).cmp(&(b, j, g, q, y)),
+            (Key::ScheduleDue(a, x), Key::ScheduleDue(b, y)) => (a, x).cmp(&(b, y)),
+            (Key::Schedule(a), Key::Schedule(b)) => a.cmp(b),
             (Key::Dedup(a, x), Key::Dedup(b, y)) => (a, x).cmp(&(b, y)),
             // Newest first, within an entity.
             (Key::History(a, x, s), Key::History(b, y, t)) => a.cmp(b).then((y, t).cmp(&(x, s))),

@@ -15,6 +15,7 @@ mod pending;
 mod repair;
 mod rows;
 mod say;
+mod schedules;
 mod time;
 mod verbs;
 mod world;

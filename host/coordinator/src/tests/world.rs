@@ -3,10 +3,10 @@
 use super::say::Words;
 use crate::{Attempt, Coordinator, Ended, Executor, Filter, Of, Options, Settled, SubmitError, Watch};
 use interlock_conformance::Hostile;
-use interlock_kernel::command::{Change, Command, Create, Deploy, OnExisting, Verb};
+use interlock_kernel::command::{Change, Command, Create, DeclareSchedule, Deploy, OnExisting, Verb};
 use interlock_kernel::doc::{Digest, Doc};
 use interlock_kernel::ids::{EntityId, EventId, Name, Principal};
-use interlock_kernel::record::{Answer, Expect, Failure, Key};
+use interlock_kernel::record::{Answer, Expect, Failure, Firing, Key};
 use interlock_kernel::view::Event;
 use interlock_store::{
     Abort, Fault, Lane, ManualClock, Mem, MemImage, Store, StoreError, TransactError, Txn, transact,
@@ -113,6 +113,29 @@ pub(super) fn deploy(source: &str, component: &str) -> Command {
         component: Some(component),
         source: source.to_owned(),
     })))
+}
+
+/// `schedule NAME ENTITY EVENT PAYLOAD cron=*/5_*_*_*_* ...`: every minute in Greenwich unless it says otherwise.
+fn declared(path: &str, line: &Line<'_>) -> Verb {
+    let cron = line.named("cron").unwrap_or("*_*_*_*_*").replace('_', " ");
+    let mut text = format!(
+        "schedule = \"{}\"\nowner = \"ops\"\ncron = \"{cron}\"\nzone = \"UTC\"\nentity = \"pool/{}\"\nevent = \"{}\"\n",
+        line.at(1),
+        line.at(2),
+        line.at(3),
+    );
+    let size = line.at(4);
+    let _ = writeln!(text, "payload = {{ size = {size} }}");
+    for key in ["overlap", "catch_up"] {
+        if let Some(word) = line.named(key) {
+            let _ = writeln!(text, "{key} = \"{word}\"");
+        }
+    }
+    let schedule = match interlock_manifest::parse_schedule(path, &text) {
+        Ok((schedule, _)) => Arc::new(schedule),
+        Err(report) => panic!("{}", interlock_manifest::render(&report, false)),
+    };
+    Verb::Schedule(Box::new(DeclareSchedule { schedule, digest: Digest::of(&[text.as_bytes()]), source: text }))
 }
 
 pub(super) fn command(verb: Verb) -> Command {
@@ -278,11 +301,41 @@ impl World {
                 "kept" => Fault::Indeterminate { kept: true },
                 _ => Fault::Indeterminate { kept: false },
             }),
+            "schedule" => {
+                let path = format!("schedules/{}.toml", line.at(1));
+                let verb = declared(&path, &line);
+                self.submit(command(verb)).await;
+            }
+            "pause" | "resume" => {
+                let verb = Verb::PauseSchedule { schedule: parse(line.at(1)), paused: line.at(0) == "pause" };
+                self.submit(command(verb)).await;
+            }
+            "drop" => self.submit(command(Verb::DropSchedule(parse(line.at(1))))).await,
+            "firings" => self.firings(&line).await,
+            "coming" => {
+                let coming = self.host().coming(4).await;
+                let lines: Vec<String> = accepted(coming.map_err(SubmitError::Store))
+                    .into_iter()
+                    .map(|coming| format!("in {} ms: {}", coming.in_ms, coming.what))
+                    .collect();
+                self.say(lines.join("\n    "));
+            }
             "stats" => self.stats(),
             other => panic!("unknown command {other}"),
         }
         rest().await;
         self.tell().await;
+    }
+
+    async fn firings(&mut self, line: &Line<'_>) {
+        let found = accepted(self.host().schedule(&parse(line.at(1))).await.map_err(SubmitError::Store));
+        let Some(record) = found else { return self.say("no schedule") };
+        for Firing { due, at, fired } in &record.firings {
+            self.say(format!("due {} looked at {}: {fired}", due.0, at.0));
+        }
+        let next = record.next.map_or_else(|| "none".to_owned(), |next| next.0.to_string());
+        let paused = if record.paused { ", paused" } else { "" };
+        self.say(format!("next {next}, raised {}, passed {}{paused}", record.raised, record.passed));
     }
 
     async fn submit(&mut self, command: Command) {

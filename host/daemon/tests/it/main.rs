@@ -8,6 +8,7 @@ mod host;
 mod leases;
 mod machines;
 mod rows;
+mod schedules;
 mod site;
 mod timers;
 mod watch;

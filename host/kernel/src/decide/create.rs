@@ -206,7 +206,7 @@ fn first(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Answer, Rejectio
         return Ok(Err(refused));
     }
     let window_ms = event::window_ms(&draft.machine(), event);
-    match event::receive(draft, event)? {
+    match event::receive(draft, event, false)? {
         Err(refused) => Ok(Err(refused)),
         Ok(Answer { kind: AnswerKind::Late, rejection: Some(refused), .. }) => Ok(Err(refused)),
         Ok(answer) => {

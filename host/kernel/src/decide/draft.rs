@@ -560,7 +560,9 @@ impl<'a> Draft<'a> {
                 | Key::RowHeld(..)
                 | Key::RowEntry(..)
                 | Key::Memo(..)
-                | Key::Answered(_) => {}
+                | Key::Answered(_)
+                | Key::Schedule(_)
+                | Key::ScheduleDue(..) => {}
             }
         }
         for (part, slot) in std::mem::take(&mut self.parts) {

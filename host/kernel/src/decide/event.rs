@@ -19,6 +19,15 @@ use std::cmp::Ordering;
 
 /// Delivers a client's event.
 pub(super) fn deliver(given: &Given<'_>, entity: &EntityId, event: &Event) -> Result<Decision, Stop> {
+    deliver_as(given, entity, event, false)
+}
+
+/// Delivers an event that waits in the inbox if an execution is under way, whatever its machine says of such events.
+pub(super) fn deliver_behind(given: &Given<'_>, entity: &EntityId, event: &Event) -> Result<Decision, Stop> {
+    deliver_as(given, entity, event, true)
+}
+
+fn deliver_as(given: &Given<'_>, entity: &EntityId, event: &Event, behind: bool) -> Result<Decision, Stop> {
     let Some(record) = given.machine(&entity.machine)? else {
         return Ok(Decision::refused(no_machine(&entity.machine)));
     };
@@ -53,7 +62,7 @@ pub(super) fn deliver(given: &Given<'_>, entity: &EntityId, event: &Event) -> Re
         return Ok(Decision::refused(id_reused(entity, &event.id)));
     }
     let window_ms = window_ms(&draft.machine(), event);
-    let judged = receive(&mut draft, event)?;
+    let judged = receive(&mut draft, event, behind)?;
     let answer = match judged {
         Ok(answer) => answer,
         Err(refused) => return draft.refuse(refused),
@@ -113,8 +122,9 @@ pub(super) fn digest(name: &Name, payload: Option<&Doc>) -> Digest {
     Digest::of(&[name.as_str().as_bytes(), payload.map_or("", Doc::text).as_bytes()])
 }
 
-/// Decides an event on the draft: accepted, queued, or late; else why not. Facts are recorded.
-pub(super) fn receive(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Answer, Rejection>, Stop> {
+/// Decides an event on the draft: accepted, queued, or late; else why not. Facts are recorded. `behind` an execution
+/// under way in any case, or only if the machine says so.
+pub(super) fn receive(draft: &mut Draft<'_>, event: &Event, behind: bool) -> Result<Result<Answer, Rejection>, Stop> {
     let tag = || Tag { event: Some(event.id.clone()), ..Tag::default() };
     if let Some(refused) = late(draft, &event.expect)? {
         draft.fact(FactKind::Late, format!("{}: {refused}", event.name), tag());
@@ -124,9 +134,9 @@ pub(super) fn receive(draft: &mut Draft<'_>, event: &Event) -> Result<Result<Ans
         return Ok(Err(busy(draft)?));
     }
     let state = draft.state()?;
-    if state.kind == StateKind::Working && !state.on.contains_key(&event.name) {
+    if state.kind == StateKind::Working && (behind || !state.on.contains_key(&event.name)) {
         let queues = draft.machine().events.get(&event.name).is_some_and(|spec| spec.on_busy == OnBusy::Queue);
-        if !queues {
+        if !(behind || queues) {
             return Ok(Err(busy(draft)?));
         }
         if draft.head.inbox.length >= INBOX_MAX {

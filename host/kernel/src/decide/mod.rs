@@ -16,6 +16,7 @@ mod event;
 mod lease;
 mod operate;
 mod rows;
+mod schedule;
 mod session;
 
 use crate::command::{Command, Outcome, Verb};
@@ -74,6 +75,10 @@ pub fn decide(view: &dyn View, rules: &dyn Rules, now: Now, command: &Command) -
         Verb::RowDue(table, row) => rows::due(&given, table, row),
         Verb::TakeBack(execution) => rows::take_back(&given, execution),
         Verb::Tend(table) => rows::tend(&given, table),
+        Verb::Schedule(ask) => schedule::declare(&given, ask),
+        Verb::DropSchedule(name) => schedule::remove(&given, name),
+        Verb::PauseSchedule { schedule, paused } => schedule::pause(&given, schedule, *paused),
+        Verb::FireSchedule { schedule, due } => schedule::fire(&given, schedule, *due),
         Verb::AuditLease { lease, found, named_by } => lease::audit(&given, lease, found, named_by.as_ref()),
         Verb::Audit { entity, found, abandoned } => audit::audit(&given, entity, found, *abandoned),
     }

@@ -63,7 +63,9 @@ impl Key {
             | Self::RowHeld(..)
             | Self::RowEntry(..)
             | Self::Memo(..)
-            | Self::Answered(_) => 1,
+            | Self::Answered(_)
+            | Self::Schedule(_)
+            | Self::ScheduleDue(..) => 1,
         }
     }
 
@@ -97,7 +99,8 @@ impl Key {
             | Self::Flight(..)
             | Self::RowIndex(..)
             | Self::RowDue(..)
-            | Self::RowHeld(..) => (9, "index mark"),
+            | Self::RowHeld(..)
+            | Self::ScheduleDue(..) => (9, "index mark"),
             Self::Session(_) => (10, "session"),
             Self::Expiry(..) => (11, "expiry"),
             Self::Secret => (12, "secret"),
@@ -109,6 +112,7 @@ impl Key {
             Self::Row(..) => (18, "row"),
             Self::RowEntry(..) => (19, "row entry"),
             Self::Memo(..) | Self::Answered(_) => (20, "remembered answer"),
+            Self::Schedule(_) => (21, "schedule"),
         }
     }
 }
@@ -139,6 +143,7 @@ impl Record {
             Self::Row(record) => postcard::to_extend(record, start),
             Self::RowEntry(record) => postcard::to_extend(record, start),
             Self::Memo(record) => postcard::to_extend(record, start),
+            Self::Schedule(record) => postcard::to_extend(record, start),
         };
         // Records hold no map with unknown length and no float that postcard could refuse.
         bytes.unwrap_or_else(|never| unreachable!("a record always encodes: {never}"))
@@ -182,7 +187,8 @@ impl Record {
             | Key::Flight(..)
             | Key::RowIndex(..)
             | Key::RowDue(..)
-            | Key::RowHeld(..) => whole(body).map(|()| Self::Mark),
+            | Key::RowHeld(..)
+            | Key::ScheduleDue(..) => whole(body).map(|()| Self::Mark),
             Key::Session(_) => whole(body).map(Self::Session),
             Key::Expiry(..) => whole(body).map(Self::Expires),
             Key::Secret => whole(body).map(Self::Secret),
@@ -194,6 +200,7 @@ impl Record {
             Key::Row(..) => whole(body).map(Self::Row),
             Key::RowEntry(..) => whole(body).map(Self::RowEntry),
             Key::Memo(..) | Key::Answered(_) => whole(body).map(Self::Memo),
+            Key::Schedule(_) => whole(body).map(Self::Schedule),
         };
         record.map_err(bad)
     }

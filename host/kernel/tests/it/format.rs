@@ -33,7 +33,9 @@ fn kind(key: &Key) -> &'static str {
         | Key::Flight(..)
         | Key::RowIndex(..)
         | Key::RowDue(..)
-        | Key::RowHeld(..) => "index",
+        | Key::RowHeld(..)
+        | Key::ScheduleDue(..) => "index",
+        Key::Schedule(_) => "schedule",
         Key::Table(_) => "table",
         Key::TableSpec(..) => "table spec",
         Key::Row(..) => "row",

@@ -34,6 +34,7 @@ mod outbox;
 mod retries;
 mod rows;
 mod rows_walk;
+mod schedules;
 mod scopes;
 mod semantics;
 mod sentences;

@@ -61,6 +61,10 @@ pub(crate) fn verb(verb: &Verb) -> String {
         Verb::RowDue(table, row) => format!("due {table}/{row}"),
         Verb::TakeBack(execution) => format!("take back from {execution}"),
         Verb::Tend(table) => format!("tend {table}"),
+        Verb::Schedule(ask) => format!("declare schedule {}", ask.schedule.name),
+        Verb::DropSchedule(schedule) => format!("drop schedule {schedule}"),
+        Verb::PauseSchedule { schedule, paused } => format!("pause schedule {schedule}: {paused}"),
+        Verb::FireSchedule { schedule, due } => format!("fire schedule {schedule} due {}", due.0),
         Verb::AuditLease { lease, found, named_by } => {
             format!("audit lease {lease}, {} found, named by {named_by:?}", found.len())
         }
@@ -103,10 +107,14 @@ pub(crate) fn outcome(outcome: &Answered) -> String {
         Ok(Outcome::InLine { before }) => format!("in line behind {before}"),
         Ok(Outcome::Sending(sending)) => format!("try {} of {}", sending.effect.tries, sending.effect.key),
         Ok(Outcome::Released) => "released".to_owned(),
-        Ok(Outcome::Declared { revision, new }) => format!("table {revision}{}", if *new { "" } else { " already" }),
+        Ok(Outcome::Declared { revision, new }) => {
+            format!("declaration {revision}{}", if *new { "" } else { " already" })
+        }
         Ok(Outcome::Rows { answers, replayed }) => {
             format!("{} answers{}", answers.len(), if *replayed { ", replayed" } else { "" })
         }
+        Ok(Outcome::Fired(None)) => "not due".to_owned(),
+        Ok(Outcome::Fired(Some(firing))) => format!("due {}: {}", firing.due.0, firing.fired),
         Ok(Outcome::Tended { done, more }) => format!("tended {done}{}", if *more { ", more" } else { "" }),
     }
 }
@@ -209,6 +217,8 @@ fn key(key: &Key) -> String {
         Key::RowEntry(_, number) => format!("t{number}"),
         Key::Memo(..) => "memo".to_owned(),
         Key::Answered(id) => format!("answered {id}"),
+        Key::Schedule(schedule) => format!("schedule {schedule}"),
+        Key::ScheduleDue(due, schedule) => format!("index schedule {schedule} due {}", due.0),
     }
 }
 

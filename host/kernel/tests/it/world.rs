@@ -12,6 +12,7 @@ use interlock_kernel::record::{
     Stands,
 };
 use interlock_kernel::rejection::{Code, Rejection};
+use interlock_kernel::schedule::Recurrence;
 use interlock_kernel::theorems;
 use interlock_kernel::time::{Now, Session, StoreTime, WallTime};
 use interlock_kernel::timer::CalendarRule;
@@ -151,6 +152,17 @@ impl Rules for Table {
         }
     }
 
+    /// The rule is how many minutes lie between two times, counted from 1970; `never` comes never.
+    fn following(&self, rule: &Recurrence, after: WallTime) -> Result<WallTime, Breach> {
+        let each = every(rule)?;
+        Ok(WallTime((after.0.div_euclid(each) + 1) * each))
+    }
+
+    fn latest(&self, rule: &Recurrence, up_to: WallTime) -> Result<WallTime, Breach> {
+        let each = every(rule)?;
+        Ok(WallTime(up_to.0.div_euclid(each) * each))
+    }
+
     /// `{name}` stands for the value of `name`.
     fn fill(&self, pattern: &str, values: &BTreeMap<String, String>) -> Result<String, Breach> {
         let filled =
@@ -162,6 +174,13 @@ impl Rules for Table {
             }
         }
     }
+}
+
+fn every(rule: &Recurrence) -> Result<i64, Breach> {
+    let minutes: Option<i64> = rule.cron.parse().ok();
+    let never =
+        || Breach { path: String::new(), expected: "a rule that comes again".to_owned(), got: rule.to_string() };
+    minutes.map(|minutes| minutes * 60_000).ok_or_else(never)
 }
 
 /// What is done to a decision, given the records before it and the command.
@@ -441,6 +460,7 @@ impl World {
         let found: BTreeSet<Key> = self.records.keys().filter(indexed).cloned().collect();
         assert_eq!(found, implied, "{title}: index and heads");
         self.check_lanes(title);
+        crate::schedules::check(self, title);
         crate::rows::check(self, title);
         for key in self.records.keys() {
             if let Key::Part(entity, _) | Key::Inbox(entity, _) = key {

@@ -42,6 +42,7 @@ impl Heard {
                 | Outcome::Swept { .. }
                 | Outcome::Repaired(_)
                 | Outcome::Released
+                | Outcome::Fired(_)
                 | Outcome::Tended { .. }
                 | Outcome::Sending(_),
             ) => heard(AnswerKind::Accepted, false),

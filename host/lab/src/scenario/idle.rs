@@ -65,6 +65,7 @@ pub(super) fn of_coming(coming: &Coming) -> String {
     let within = Span(coming.in_ms);
     match &coming.what {
         Awaited::Timer(name) => format!("the timer {name} in {within}"),
+        Awaited::Schedule(name) => format!("the schedule {name} in {within}"),
         Awaited::Attempt => format!("the next attempt in {within}"),
         Awaited::Deadline => format!("its deadline in {within}"),
         Awaited::AttemptDeadline(why) => format!("the {why} of its attempt in {within}"),

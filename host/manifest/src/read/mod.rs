@@ -8,6 +8,8 @@ mod state;
 mod target;
 mod timer;
 
+pub(crate) use timer::zone_name;
+
 pub(crate) use path::Paths;
 
 use crate::draft::{ContractDraft, Draft, EventDraft, Schema, Written};
@@ -161,7 +163,7 @@ fn component(node: &Node<'_>, log: &mut Log<'_>) -> Option<Spot<String>> {
     good.then(|| node.spot(text.value.to_owned()))
 }
 
-fn labels(node: &Node<'_>, log: &mut Log<'_>) -> BTreeMap<String, String> {
+pub(crate) fn labels(node: &Node<'_>, log: &mut Log<'_>) -> BTreeMap<String, String> {
     let entries = node.entries(log);
     if entries.len() > LABELS_MAX {
         log.add(Code::TooLarge, &node.key, format!("{} labels", entries.len()), format!("keep at most {LABELS_MAX}"));

@@ -289,7 +289,7 @@ fn seconds(text: &str) -> Option<u32> {
     parts.next().is_none().then_some(hours * 3_600 + minutes * 60 + seconds)
 }
 
-fn zone_name(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {
+pub(crate) fn zone_name(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {
     let text = node.text(log)?;
     if let Some(zone) = calendar::zones().find(|known| *known == text.value) {
         return Some(zone.to_owned());

@@ -8,6 +8,7 @@ pub(crate) mod manifest;
 pub(crate) mod names;
 pub(crate) mod records;
 pub(crate) mod rows;
+pub(crate) mod schedule;
 mod script;
 pub(crate) mod table;
 mod world;

@@ -50,6 +50,8 @@ fn letter(key: &Key) -> u8 {
         Key::RowEntry(..) => b'V',
         Key::Memo(..) => b'N',
         Key::Answered(_) => b'O',
+        Key::Schedule(_) => b'J',
+        Key::ScheduleDue(..) => b'0',
     }
 }
 
@@ -77,6 +79,8 @@ fn key(letter: u8) -> Option<Key> {
         b'V' => Key::RowEntry("t".parse().ok()?, 1),
         b'N' => Key::Memo(entity()?, Digest([0; 32])),
         b'O' => Key::Answered("e".parse().ok()?),
+        b'J' => Key::Schedule("s".parse().ok()?),
+        b'0' => Key::ScheduleDue(WallTime(1), "s".parse().ok()?),
         b'S' => Key::Session(SessionId::stored(1)),
         b'X' => Key::Expiry(StoreTime(1), 1, 1),
         b'K' => Key::Secret,
@@ -159,6 +163,10 @@ fn documents(record: &Record) -> Vec<&Doc> {
         Record::Row(row) => vec![&row.value],
         Record::TableSpec(spec) => spec.table.schema.iter().chain([&spec.table.claim.held]).collect(),
         Record::Memo(memo) => memo.answers.iter().flat_map(of_rows).collect(),
+        Record::Schedule(record) => {
+            let create = record.schedule.create.iter().flat_map(|create| &create.desired);
+            record.schedule.payload.iter().chain(create).collect()
+        }
         Record::Machine(_)
         | Record::Table(_)
         | Record::RowEntry(_)

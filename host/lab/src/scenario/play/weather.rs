@@ -235,7 +235,8 @@ impl<'s> Player<'s> {
                     fired.extend(due.map(|due| fire(entity, name, due)));
                 }
                 Awaited::Attempt | Awaited::Deadline => fired.push(Verb::Due(entity.clone())),
-                Awaited::AttemptDeadline(_)
+                Awaited::Schedule(_)
+                | Awaited::AttemptDeadline(_)
                 | Awaited::Effect(..)
                 | Awaited::Answer(..)
                 | Awaited::Lapse(_)
