@@ -122,7 +122,6 @@ pub(crate) fn changes(entity: &Entity) -> Went {
         update(entity, vec![add("18446744073709551615"), add("1")]),
         update(entity, vec![add("\"one\"")]),
         update(entity, vec![add("1e999")]),
-        update(entity, vec![Mutation::Set(assign("row", json("7")))]),
         update(entity, vec![Mutation::Set(assign("", json("7")))]),
         update(entity, vec![Mutation::Set(assign("n", Value::From("secret".to_owned())))]),
         update(entity, (0..65).map(|_| add("1")).collect()),
