@@ -6,6 +6,7 @@ use crate::dispatch::{Dispatch, Running};
 use crate::error::SubmitError;
 use crate::executor::Executor;
 use crate::outbox::{Courier, Flights};
+use crate::standing::Standings;
 use crate::txn::Revisions;
 use crate::wait::Waiters;
 use interlock_kernel::SessionId;
@@ -40,6 +41,7 @@ pub(crate) struct Core {
     alarms: Alarms,
     waiters: Waiters<EntityId>,
     lines: Waiters<LeaseName>,
+    standings: Standings,
     flights: Flights,
     counters: Counters,
     refusing: AtomicBool,
@@ -67,6 +69,7 @@ impl Core {
             alarms: Alarms::default(),
             waiters: Waiters::default(),
             lines: Waiters::default(),
+            standings: Standings::default(),
             flights: Flights::new(courier),
             counters: Counters::default(),
             refusing: AtomicBool::new(false),
@@ -113,6 +116,10 @@ impl Core {
     }
 
     /// Clients that stand in line for a lease.
+    pub(crate) fn standings(&self) -> &Standings {
+        &self.standings
+    }
+
     pub(crate) fn lines(&self) -> &Waiters<LeaseName> {
         &self.lines
     }

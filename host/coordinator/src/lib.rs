@@ -62,6 +62,7 @@ mod read;
 mod reconcile;
 mod recover;
 mod scheduler;
+mod standing;
 mod submit;
 mod supervise;
 mod txn;
