@@ -32,4 +32,5 @@ mod refusals;
 mod restarts;
 mod steps;
 mod watches;
+mod weathers;
 mod why;
