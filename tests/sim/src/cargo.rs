@@ -53,7 +53,7 @@ pub(crate) fn stage(start: &Start, to: Option<&str>, mark: u64, seed: u64) -> St
     };
     let effects = names.iter().zip(0..).map(|(target, nth)| request(target, mark, nth)).collect();
     let timers = if to == Some("waiting") { timers(random) } else { Vec::new() };
-    Stage { timers, effects }
+    Stage { timers, effects, ..Stage::default() }
 }
 
 /// A request that carries the mark of the write that asks for it.
