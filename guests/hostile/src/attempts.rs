@@ -485,10 +485,10 @@ fn save_limit(entity: &Entity) -> Went {
 
 fn log_budget(_: &Entity) -> Went {
     let line = "x".repeat(64 << 10);
-    for _ in 0..100_000 {
+    for _ in 0..10_000 {
         log::write(log::Level::Error, &line, &[]);
     }
-    Went::Refused(vec!["6 GiB were logged".to_owned()])
+    Went::Refused(vec!["600 MiB were logged".to_owned()])
 }
 
 fn memory_limit(_: &Entity) -> Went {
