@@ -453,32 +453,29 @@ mod tests {
     /// What is staged in pieces is bounded as one request is: whatever part of an operation brings the bytes.
     #[test]
     fn what_is_staged_counts_with_what_comes() {
-        let long = || format!("{:?}", "x".repeat(250 * 1024));
-        let short = || "\"k\"".to_owned();
-        let test = || Test { field: "a".to_owned(), operator: Operator::Eq, value: Given::Json(long()) };
-        let update = |key: String, filter: Tests| Action::Update { key: Given::Json(key), filter, set: Vec::new() };
-        let actions: [fn(&dyn Fn(String, Tests) -> Action, String, Test) -> Action; 2] = [
-            |update, long, _| update(long, Vec::new()),
-            |update, _, test| update("\"k\"".to_owned(), vec![vec![test]]),
-        ];
-        for action in actions {
-            let mut stage = RowsAsk::default();
-            let one = |action| Operation { table: "jobs".to_owned(), action, fields: Vec::new(), must: false };
-            for _ in 0..4 {
-                let next = staged(one(action(&update, long(), test())), &stage).unwrap_or_else(|no| panic!("{no}"));
-                stage.ops.push(next);
-            }
-            let Err(refused) = staged(one(action(&update, long(), test())), &stage) else { panic!("a fifth") };
-            assert_eq!(refused.code, Code::Limit, "{refused}");
-            assert!(refused.expected.contains("rows_bytes_max"), "{refused}");
-            let requirement = Requirement::Row {
+        let long = || Given::Json(format!("{:?}", "x".repeat(250 * 1024)));
+        let short = || Given::Json("\"k\"".to_owned());
+        let test = || vec![vec![Test { field: "a".to_owned(), operator: Operator::Eq, value: long() }]];
+        for in_key in [true, false] {
+            let update = || Operation {
                 table: "jobs".to_owned(),
-                key: Given::Json(short()),
-                present: true,
-                filter: vec![vec![test()]],
+                action: Action::Update {
+                    key: if in_key { long() } else { short() },
+                    filter: if in_key { Vec::new() } else { test() },
+                    set: Vec::new(),
+                },
+                fields: Vec::new(),
+                must: false,
             };
-            let Err(refused) = required(requirement, &stage) else { panic!("a condition more") };
-            assert_eq!(refused.code, Code::Limit, "{refused}");
+            let mut stage = RowsAsk::default();
+            for _ in 0..4 {
+                stage.ops.push(staged(update(), &stage).unwrap_or_else(|no| panic!("{no}")));
+            }
+            let require = || Requirement::Row { table: "jobs".to_owned(), key: short(), present: true, filter: test() };
+            for refused in [staged(update(), &stage).err(), required(require(), &stage).err()] {
+                let refused = refused.unwrap_or_else(|| panic!("one more was taken"));
+                assert!(refused.code == Code::Limit && refused.expected.contains("rows_bytes_max"), "{refused}");
+            }
         }
     }
 }
