@@ -1,6 +1,6 @@
 //! What happened since the boot, in numbers.
 
-use interlock_kernel::record::LeaseWhat;
+use interlock_kernel::record::{EffectWhat, LeaseWhat};
 use interlock_kernel::rejection::Code;
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,6 +45,7 @@ pub(crate) struct Counters {
     pub(crate) resyncs: Counter,
     pub(crate) panics: Counter,
     pub(crate) sent: Counter,
+    pub(crate) effects: [Counter; EffectWhat::ALL.len()],
     pub(crate) leases: [Counter; LeaseWhat::ALL.len()],
 }
 
@@ -74,6 +75,7 @@ impl Default for Counters {
             resyncs: Counter::default(),
             panics: Counter::default(),
             sent: Counter::default(),
+            effects: array::from_fn(|_| Counter::default()),
             leases: array::from_fn(|_| Counter::default()),
         }
     }
@@ -90,6 +92,14 @@ impl Counters {
 }
 
 impl Counters {
+    pub(crate) fn effect(&self, what: EffectWhat) {
+        if let Some(at) = EffectWhat::ALL.iter().position(|known| *known == what)
+            && let Some(counter) = self.effects.get(at)
+        {
+            counter.add(1);
+        }
+    }
+
     pub(crate) fn lease(&self, what: LeaseWhat) {
         if let Some(at) = LeaseWhat::ALL.iter().position(|known| *known == what)
             && let Some(counter) = self.leases.get(at)
@@ -148,6 +158,8 @@ pub struct Stats {
     pub panics: u64,
     /// Tries of effects.
     pub sent: u64,
+    /// What became of effects, each kind once.
+    pub effects: Vec<(EffectWhat, u64)>,
     /// What became of leases, each kind once.
     pub leases: Vec<(LeaseWhat, u64)>,
     /// Attempts waiting for a slot now.
@@ -190,6 +202,7 @@ impl Stats {
             resyncs: counters.resyncs.get(),
             panics: counters.panics.get(),
             sent: counters.sent.get(),
+            effects: EffectWhat::ALL.into_iter().zip(counters.effects.iter().map(Counter::get)).collect(),
             leases: LeaseWhat::ALL.into_iter().zip(counters.leases.iter().map(Counter::get)).collect(),
             waiting,
             running,

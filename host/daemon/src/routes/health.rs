@@ -125,9 +125,11 @@ fn counters(stats: &Stats) -> BTreeMap<String, u64> {
         ("clock_jumps", stats.clock_jumps),
         ("resyncs", stats.resyncs),
         ("panics", stats.panics),
+        ("effects_sent", stats.sent),
     ];
+    let effects = stats.effects.iter().map(|(what, count)| (format!("effects_{what}"), *count));
     let leases = stats.leases.iter().map(|(what, count)| (format!("leases_{what}"), *count));
-    all.map(|(name, count)| (name.to_owned(), count)).into_iter().chain(leases).collect()
+    all.map(|(name, count)| (name.to_owned(), count)).into_iter().chain(effects).chain(leases).collect()
 }
 
 #[cfg(test)]
