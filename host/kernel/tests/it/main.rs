@@ -33,6 +33,8 @@ mod needs;
 mod outbox;
 mod retries;
 mod rows;
+mod rows_far;
+mod rows_query;
 mod rows_walk;
 mod schedules;
 mod scopes;
