@@ -171,6 +171,16 @@ fn a_claim_looks_behind_any_number_of_rows_that_were_changed_before_it() {
 }
 
 #[test]
+fn a_claim_sees_rows_as_the_request_has_left_them() {
+    let mut world = four(&queue(&[("by-n", &["n"])]));
+    let gone = op(RowAsk::Delete { key: key("d"), filter: Filter::default() });
+    let last = update("a", Filter::default(), &["row.n = 9"]);
+    let ordered = op(RowAsk::Claim { filter: None, set: None, order: by("by-n"), limit: 9, delete: false });
+    let done = answers(&mut world, client(vec![gone, last, ordered]));
+    assert_eq!(taken(&done[2]), ["b", "c", "a"]);
+}
+
+#[test]
 fn a_row_past_its_time_is_in_no_answer_though_the_index_has_it() {
     let mut table = queue(&[("by-status", &["status"])]);
     table.ttl = Some(interlock_kernel::table::Ttl { ms: 10_000, from_change: false });
