@@ -6,6 +6,7 @@
 mod asked_again;
 mod check_then_act;
 mod desired_unseen;
+mod double_claim;
 mod event_twice;
 mod first_try;
 mod forgotten_path;
@@ -49,4 +50,6 @@ steps!(
     lease_remembered::empty_mended,
     lease_outlasted::draft,
     lease_outlasted::send,
+    double_claim::take,
+    double_claim::take_mended,
 );

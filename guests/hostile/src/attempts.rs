@@ -6,7 +6,7 @@ use crate::bindings::interlock::step::types::{
 };
 use crate::bindings::interlock::step::{effects, fencing, lease, log, timers};
 use crate::bindings::{Entity, Failure};
-use crate::{Went, change, heard, permanent};
+use crate::{Went, change, heard, permanent, rows};
 use std::hint::black_box;
 
 type Attempt = fn(&Entity) -> Went;
@@ -47,6 +47,13 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("effect-body", effect_body),
     ("effect-count", effect_count),
     ("effect-not-declared", effect_not_declared),
+    ("rows-not-granted", rows::not_granted),
+    ("rows-names", rows::names),
+    ("rows-filters", rows::filters),
+    ("rows-changes", rows::changes),
+    ("rows-counts", rows::counts),
+    ("rows-refusals", rows::refusals),
+    ("rows-after-the-end", rows::after_the_end),
     // what is not a step's to write
     ("desired-is-for-clients", desired_is_for_clients),
     ("version-is-for-the-host", version_is_for_the_host),
@@ -478,10 +485,10 @@ fn save_limit(entity: &Entity) -> Went {
 
 fn log_budget(_: &Entity) -> Went {
     let line = "x".repeat(64 << 10);
-    for _ in 0..100_000 {
+    for _ in 0..10_000 {
         log::write(log::Level::Error, &line, &[]);
     }
-    Went::Refused(vec!["6 GiB were logged".to_owned()])
+    Went::Refused(vec!["600 MiB were logged".to_owned()])
 }
 
 fn memory_limit(_: &Entity) -> Went {
@@ -503,7 +510,7 @@ fn stack_limit(_: &Entity) -> Went {
 // --- Helpers --------------------------------------------------------------------
 
 /// Each of these must be refused.
-fn all_refused<const N: usize>(answers: [Result<(), Rejection>; N]) -> Went {
+pub(crate) fn all_refused<const N: usize>(answers: [Result<(), Rejection>; N]) -> Went {
     let mut codes = Vec::new();
     for (n, answer) in answers.into_iter().enumerate() {
         match answer {
@@ -531,6 +538,6 @@ fn save(entity: &Entity) -> Result<(), Rejection> {
     entity.save(&Checkpoint { data: None, outputs: None, set: Vec::new(), conditions: Vec::new() })
 }
 
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     log::write(log::Level::Warn, line, &[]);
 }

@@ -6,6 +6,7 @@
 #![allow(clippy::result_large_err, reason = "a rejection is as large as the contract makes it")]
 
 mod attempts;
+mod rows;
 
 use bindings::interlock::step::transition::Change;
 use bindings::interlock::step::types::Rejection;

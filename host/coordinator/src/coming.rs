@@ -5,7 +5,7 @@ use crate::codec;
 use crate::core::Core;
 use crate::read::{head_in, look};
 use crate::txn::TxnView;
-use interlock_kernel::ids::{EntityId, LeaseName, Name, ScheduleName};
+use interlock_kernel::ids::{EntityId, LeaseName, Name, RowKey, ScheduleName, TableName};
 use interlock_kernel::record::{Head, Key, Lease, Owner, Record};
 use interlock_kernel::time::StoreTime;
 use interlock_kernel::view::{Stop, View};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct Coming {
     /// In how many ms; 0 if it is due.
     pub in_ms: u64,
-    /// To whom; nobody, if it is a lease that no execution has.
+    /// To whom; nobody, if it is a row, or a lease that no execution has.
     pub entity: Option<EntityId>,
     /// What.
     pub what: Awaited,
@@ -45,6 +45,8 @@ pub enum Awaited {
     Lapse(LeaseName),
     /// A lease is over, and with it the running attempt of the execution that has it.
     AttemptLapse(LeaseName),
+    /// A row's time is over, or that of a claim on it.
+    Row(TableName, RowKey),
 }
 
 impl fmt::Display for Awaited {
@@ -59,6 +61,7 @@ impl fmt::Display for Awaited {
             Self::Answer(target, number) => write!(f, "the timeout of effect {number} on {target}"),
             Self::Lapse(lease) => write!(f, "the end of the lease {lease}"),
             Self::AttemptLapse(lease) => write!(f, "the end of the lease {lease}, and of the attempt"),
+            Self::Row(table, key) => write!(f, "what time does to the row {table}/{key}"),
         }
     }
 }
@@ -104,6 +107,13 @@ pub(crate) async fn coming(core: &Arc<Core>, limit: usize) -> Result<Vec<Coming>
                 && let Some(Record::Lease(lease)) = view.get(&Key::Lease(name.clone()))?
             {
                 coming.extend(lapse(view, name, &lease, StoreTime(stamp.store_ms))?);
+            }
+        }
+        let (from, to) = codec::rows_due();
+        for key in view.keys(&from, &to, limit)? {
+            if let Key::RowDue(at, table, key) = key {
+                let in_ms = at.0.saturating_sub(stamp.store_ms);
+                coming.push(Coming { in_ms, entity: None, what: Awaited::Row(table, key) });
             }
         }
         Ok(coming)

@@ -15,9 +15,10 @@ use crate::wait::{self, Settled};
 use crate::watch::{Filter, Watch};
 use crate::{deadline, read, reconcile, recover, scheduler, schedules, tables};
 use interlock_kernel::command::{Acquire, Command, Outcome, Verb};
+use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::{EntityId, EventId, LeaseName, MachineName, Principal, RowKey, ScheduleName, TableName};
 use interlock_kernel::machine::Revision;
-use interlock_kernel::record::{Answer, Dedup, Key, Record, Row, ScheduleRecord};
+use interlock_kernel::record::{Answer, Dedup, Key, Memo, Record, Row, ScheduleRecord};
 use interlock_kernel::rows::{QueryAnswer, QueryAsk};
 use interlock_kernel::view::View;
 use interlock_store::{Condition, Position, Seq, Stamp, Store, StoreError};
@@ -340,6 +341,14 @@ impl Coordinator {
     /// from reading.
     pub async fn query(&self, ask: QueryAsk) -> Result<QueryAnswer, SubmitError> {
         tables::query(&self.core, tables::By::Client, ask).await
+    }
+
+    /// What is remembered of the requests on rows that an entity's open visit has made.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn memos_of(&self, id: &EntityId) -> Result<Vec<(Digest, Memo)>, StoreError> {
+        tables::memos(&self.core, id.clone()).await
     }
 
     /// An entity's effects that are not settled, in order.

@@ -6,6 +6,7 @@ use crate::dispatch::{Dispatch, Running};
 use crate::error::SubmitError;
 use crate::executor::Executor;
 use crate::outbox::{Courier, Flights};
+use crate::standing::Standings;
 use crate::tables;
 use crate::txn::Revisions;
 use crate::wait::Waiters;
@@ -42,6 +43,7 @@ pub(crate) struct Core {
     alarms: Alarms,
     waiters: Waiters<EntityId>,
     lines: Waiters<LeaseName>,
+    standings: Standings,
     flights: Flights,
     /// Tables that a task tends.
     tended: Mutex<HashMap<TableName, bool>>,
@@ -71,6 +73,7 @@ impl Core {
             alarms: Alarms::default(),
             waiters: Waiters::default(),
             lines: Waiters::default(),
+            standings: Standings::default(),
             flights: Flights::new(courier),
             tended: Mutex::default(),
             counters: Counters::default(),
@@ -123,6 +126,11 @@ impl Core {
     }
 
     /// Clients that stand in line for a lease.
+    pub(crate) fn standings(&self) -> &Standings {
+        &self.standings
+    }
+
+    /// Who waits to hear of a lease's next owner.
     pub(crate) fn lines(&self) -> &Waiters<LeaseName> {
         &self.lines
     }

@@ -4,8 +4,9 @@ use crate::codec;
 use crate::core::Core;
 use crate::error::SubmitError;
 use crate::read::look;
+use crate::standing::Asking;
 use interlock_kernel::command::{Acquire, Command, Outcome, Verb};
-use interlock_kernel::ids::{GrantId, LeaseName, Principal};
+use interlock_kernel::ids::{LeaseName, Principal};
 use interlock_kernel::record::{Key, Lease, LeaseEntry, Owner, Record};
 use interlock_kernel::time::StoreTime;
 use interlock_kernel::view::{LeaseClaim, View};
@@ -33,37 +34,29 @@ pub struct LeaseView {
     pub entries: Vec<LeaseEntry>,
 }
 
-/// A client's place in line. Who goes away does not keep it.
+/// Who waits for a lease is woken while this lives.
 struct Place {
     core: Arc<Core>,
-    by: Principal,
     lease: LeaseName,
-    grant: GrantId,
     notify: Arc<Notify>,
-    told: bool,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.core.lines().leave(&self.lease);
-        if self.told {
-            return;
-        }
-        let verb = Verb::Withdraw { lease: self.lease.clone(), grant: self.grant.clone() };
-        let (core, by) = (self.core.clone(), self.by.clone());
-        self.core.runtime().spawn(async move { core.insist(Command { by, verb }).await });
     }
 }
 
 /// Takes a lease, standing in line as long as the request says. Dropping the future gives the place, or
-/// what was granted meanwhile, back.
+/// what was granted meanwhile, back, unless another request under the same grant goes on or was told of it.
 pub(crate) async fn acquire(core: &Arc<Core>, by: Principal, ask: Acquire) -> Result<Outcome, SubmitError> {
+    let asking = Asking::begin(core, by.clone(), &ask.lease, &ask.grant).await;
     // In a task of its own: whoever goes away before the answer would leave a place that nobody knows of.
     let (tell, told) = oneshot::channel();
-    let (asking, asked, asker) = (core.clone(), ask.clone(), by.clone());
-    core.runtime().spawn(async move { drop(tell.send(stand(&asking, asker, asked).await)) });
-    let (first, place) = told.await.map_err(|_| StoreError::Closed)??;
-    let Some(mut place) = place else { return Ok(first) };
+    let (core_of, asked, asker) = (core.clone(), ask.clone(), by.clone());
+    core.runtime().spawn(async move { drop(tell.send(stand(&core_of, asker, asked, asking).await)) });
+    let (first, mut asking, place) = told.await.map_err(|_| StoreError::Closed)??;
+    let Some(place) = place else { return Ok(first) };
     loop {
         let woken = place.notify.notified();
         tokio::pin!(woken);
@@ -71,7 +64,7 @@ pub(crate) async fn acquire(core: &Arc<Core>, by: Principal, ask: Acquire) -> Re
         woken.as_mut().enable();
         match stands(core, &ask).await? {
             Stands::Has(outcome) => {
-                place.told = true;
+                asking.told();
                 return Ok(outcome);
             }
             Stands::InLine => {}
@@ -83,21 +76,32 @@ pub(crate) async fn acquire(core: &Arc<Core>, by: Principal, ask: Acquire) -> Re
             () = core.stopped() => return Err(StoreError::Closed.into()),
         }
     }
-    place.told = true;
+    asking.stands(false);
     drop(place);
     // Its patience is over: the last word is the kernel's, with who has it.
-    core.submit(Command { by, verb: Verb::Acquire(Box::new(Acquire { wait_ms: None, ..ask })) }).await
+    let last = core.submit(Command { by, verb: Verb::Acquire(Box::new(Acquire { wait_ms: None, ..ask })) }).await;
+    if last.is_ok() {
+        asking.told();
+    }
+    last
 }
 
 /// The first answer, and the place in line if there is one.
-async fn stand(core: &Arc<Core>, by: Principal, ask: Acquire) -> Result<(Outcome, Option<Place>), SubmitError> {
-    let (lease, grant) = (ask.lease.clone(), ask.grant.clone());
-    let first = core.submit(Command { by: by.clone(), verb: Verb::Acquire(Box::new(ask)) }).await?;
-    let place = matches!(first, Outcome::InLine { .. }).then(|| {
-        let notify = core.lines().join(&lease);
-        Place { core: core.clone(), by, lease, grant, notify, told: false }
-    });
-    Ok((first, place))
+async fn stand(
+    core: &Arc<Core>,
+    by: Principal,
+    ask: Acquire,
+    mut asking: Asking,
+) -> Result<(Outcome, Asking, Option<Place>), SubmitError> {
+    let lease = ask.lease.clone();
+    let first = core.submit(Command { by, verb: Verb::Acquire(Box::new(ask)) }).await?;
+    if !matches!(first, Outcome::InLine { .. }) {
+        asking.told();
+        return Ok((first, asking, None));
+    }
+    asking.stands(true);
+    let notify = core.lines().join(&lease);
+    Ok((first, asking, Some(Place { core: core.clone(), lease, notify })))
 }
 
 enum Stands {

@@ -63,6 +63,7 @@ mod reconcile;
 mod recover;
 mod scheduler;
 mod schedules;
+mod standing;
 mod submit;
 mod supervise;
 mod tables;

@@ -6,6 +6,7 @@
 use crate::codec;
 use crate::core::Core;
 use crate::read::look;
+use crate::scheduler::Stuck;
 use crate::txn::TxnView;
 use futures_util::FutureExt;
 use interlock_kernel::command::{Command, Outcome, Sending, Tried, Verb};
@@ -135,13 +136,14 @@ impl Flights {
 /// What is to be tried now, and when the next is.
 #[derive(Default)]
 struct Agenda {
-    due: Vec<(TargetOf, (EntityId, u64))>,
+    due: Vec<Key>,
     next: Option<u64>,
 }
 
 /// Tries what is due, as long as the host runs.
 pub(crate) async fn run(core: Arc<Core>) {
     recover(&core).await;
+    let mut stuck = Stuck::default();
     loop {
         core.alarms().arm_send();
         let over = core.flights().over.notified();
@@ -156,7 +158,9 @@ pub(crate) async fn run(core: Arc<Core>) {
                 continue;
             }
         };
-        for (target, effect) in agenda.due {
+        for key in stuck.sift(agenda.due, now) {
+            let Key::Outbox(machine, target, _, entity, number) = key else { continue };
+            let (target, effect) = ((machine, target), (entity, number));
             if !core.is_refusing() && core.flights().begin(&target, &effect) {
                 let core = core.clone();
                 core.runtime().clone().spawn(async move {
@@ -165,7 +169,7 @@ pub(crate) async fn run(core: Arc<Core>) {
                 });
             }
         }
-        let next = agenda.next.unwrap_or(u64::MAX);
+        let next = agenda.next.unwrap_or(u64::MAX).min(stuck.until());
         core.alarms().set_send(next);
         tokio::select! {
             biased;
@@ -250,18 +254,18 @@ async fn agenda(core: &Arc<Core>, now: u64) -> Result<Agenda, StoreError> {
             let of = (machine, target);
             let behind = codec::behind_target(&of.0, &of.1);
             let room = shared.flights().room(&of);
+            let mut taken = 0_usize;
             // Those under way stand first, still: their commands may be.
             for key in view.keys(&from, &behind, room.saturating_add(OF_TARGET_MAX).saturating_add(1))? {
                 shared.counters().scanned.add(1);
-                let Key::Outbox(_, _, due, entity, number) = key else { continue };
+                let Key::Outbox(_, _, due, entity, number) = &key else { continue };
                 if due.0 > now {
                     agenda.next = Some(agenda.next.map_or(due.0, |next| next.min(due.0)));
                     break;
                 }
-                let effect = (entity, number);
-                let taken = agenda.due.iter().filter(|(target, _)| *target == of).count();
-                if taken < room && !shared.flights().is_under_way(&effect) {
-                    agenda.due.push((of.clone(), effect));
+                if taken < room && !shared.flights().is_under_way(&(entity.clone(), *number)) {
+                    agenda.due.push(key);
+                    taken = taken.saturating_add(1);
                 }
             }
             from = behind;

@@ -56,7 +56,7 @@ impl<T: Ord> Agenda<T> {
 
 /// Entries that outlived their command: something for the reconciler, not for a busy loop.
 #[derive(Default)]
-struct Stuck {
+pub(crate) struct Stuck {
     /// How often in a row each entry was taken up.
     last: HashMap<Key, u32>,
     left: HashSet<Key>,
@@ -65,7 +65,7 @@ struct Stuck {
 
 impl Stuck {
     /// Keeps what is worth a command.
-    fn sift(&mut self, due: Vec<Key>, now_ms: u64) -> Vec<Key> {
+    pub(crate) fn sift(&mut self, due: Vec<Key>, now_ms: u64) -> Vec<Key> {
         if now_ms >= self.until {
             self.left.clear();
         }
@@ -87,6 +87,11 @@ impl Stuck {
         }
         self.last = last;
         worth
+    }
+
+    /// When what was left alone is looked at again.
+    pub(crate) fn until(&self) -> u64 {
+        if self.left.is_empty() { u64::MAX } else { self.until }
     }
 }
 
@@ -114,7 +119,7 @@ pub(crate) async fn due(core: Arc<Core>) {
             decide_all(&core, due).await;
             continue;
         }
-        let next = agenda.next.unwrap_or(u64::MAX).min(if stuck.left.is_empty() { u64::MAX } else { stuck.until });
+        let next = agenda.next.unwrap_or(u64::MAX).min(stuck.until());
         core.alarms().set_due(next);
         tokio::select! {
             biased;

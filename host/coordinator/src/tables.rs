@@ -7,9 +7,10 @@ use crate::error::SubmitError;
 use crate::read::look;
 use crate::txn;
 use interlock_kernel::command::{Command, Outcome, Verb};
-use interlock_kernel::ids::{ExecutionId, Principal, RowKey, TableName};
+use interlock_kernel::doc::Digest;
+use interlock_kernel::ids::{EntityId, ExecutionId, Principal, RowKey, TableName};
 use interlock_kernel::machine::Machine;
-use interlock_kernel::record::{IndexStage, Key, Record, Row, RowEntry, TableHead, TableSpec};
+use interlock_kernel::record::{IndexStage, Key, Memo, Record, Row, RowEntry, TableHead, TableSpec};
 use interlock_kernel::rows::{QueryAnswer, QueryAsk, Reader};
 use interlock_kernel::view::{Documents, View};
 use interlock_store::{Span, StoreError};
@@ -117,6 +118,20 @@ pub(crate) async fn rows(
             _ => None,
         };
         Ok(found.into_iter().filter_map(row).collect())
+    })
+    .await
+}
+
+/// What is remembered for an entity's open visit: a step that asks again is answered from this.
+pub(crate) async fn memos(core: &Arc<Core>, entity: EntityId) -> Result<Vec<(Digest, Memo)>, StoreError> {
+    look(core, move |view, _| {
+        let found = view
+            .scan(&interlock_kernel::view::Span::Memos(entity.clone()), interlock_kernel::limits::MEMOS_MAX as usize)?;
+        let memo = |(key, record)| match (key, record) {
+            (Key::Memo(_, name), Record::Memo(memo)) => Some((name, *memo)),
+            _ => None,
+        };
+        Ok(found.into_iter().filter_map(memo).collect())
     })
     .await
 }

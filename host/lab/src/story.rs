@@ -8,14 +8,14 @@
 use crate::hand::{Asked, Held, Seen, Told};
 use crate::lab::{Fault, Lab};
 use crate::receiver::{Arrival, Request};
-use crate::scenario::{self, Deed};
+use crate::scenario::{self, Asking, Deed};
 use interlock_coordinator::SubmitError;
 use interlock_kernel::command::{Change, LeaseAsk, Outcome};
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::{EntityId, LeaseName};
+use interlock_kernel::ids::{EntityId, LeaseName, RowKey};
 use interlock_kernel::record::{self, Changed, Entry, LeaseWhat};
 use interlock_kernel::rejection::Rejection;
-use interlock_kernel::rows::{RowAsk, RowOp, RowsAsk};
+use interlock_kernel::rows::{RowAnswer, RowAsk, RowOp, RowShown, RowsAsk, Unmatched};
 use interlock_kernel::time::Span;
 use interlock_store::StoreError;
 use serde_json::Value;
@@ -122,6 +122,15 @@ impl Story {
     pub fn leased(&mut self, at_ms: u64, deed: &Deed, heard: &Result<Outcome, SubmitError>) {
         let (heard, more) = of_answer(heard);
         self.line(at_ms, "client", &format!("{deed}   {heard}"), more);
+    }
+
+    /// What a client asked of rows, and what it heard.
+    pub fn rowed(&mut self, at_ms: u64, asking: &Asking, heard: &Result<Outcome, SubmitError>) {
+        let (words, mut more) = of_answer(heard);
+        if let Ok(Outcome::Rows { answers, .. }) = heard {
+            more.extend(answers.iter().map(of_row_answer));
+        }
+        self.line(at_ms, "client", &format!("{asking}   {words}"), more);
     }
 
     /// Something that befell the host, or that somebody planted.
@@ -410,13 +419,31 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// What is worth a line of what was seen: what became of a call that left nothing on record. Who, what, and
-/// more of it.
+/// What is worth a line of what was seen: what became of a call that left nothing on record, and what it did to
+/// rows. Who, what, and more of it.
 #[must_use]
 pub fn of_seen(seen: &Seen) -> Option<(String, String, Vec<String>)> {
-    let Seen::Told { held, told: Told::Refused(error) } = seen else { return None };
-    let (word, more) = of_error(error);
-    Some((held.entity.key.to_string(), format!("{}: {word}", of_call(held)), more))
+    let Seen::Told { held, told } = seen else { return None };
+    let (what, more) = match told {
+        Told::Refused(error) => {
+            let (word, more) = of_error(error);
+            (format!("{}: {word}", of_call(held)), more)
+        }
+        Told::Rows(answers, replayed) => {
+            let again = if *replayed { ": again" } else { "" };
+            (format!("{}{again}", of_call(held)), answers.iter().map(of_row_answer).collect())
+        }
+        Told::Found(found) => {
+            let rows = found.rows.iter().map(|row| format!("found {}", of_row(row)));
+            let more = if found.rows.is_empty() { vec!["found nothing".to_owned()] } else { rows.collect() };
+            (of_call(held), more)
+        }
+        Told::Written(done) if !done.rows.is_empty() => {
+            (format!("{}: rows", of_call(held)), done.rows.iter().map(of_row_answer).collect())
+        }
+        Told::Written(_) | Told::Read(_) | Told::Holds(_) | Told::Leased(..) | Told::Released => return None,
+    };
+    Some((held.entity.key.to_string(), what, more))
 }
 
 /// A call of a step: `call 2 of plan, attempt 3 (transition to provisioning)`.
@@ -455,6 +482,41 @@ fn of_rows(ask: &RowsAsk) -> String {
         format!("{word} {}", op.table)
     };
     ask.ops.iter().map(one).collect::<Vec<_>>().join(" and ")
+}
+
+fn of_row(row: &RowShown) -> String {
+    cut(&format!("{} {}", row.key, row.value))
+}
+
+/// What came of an operation on rows: `claimed a {"status":"in_flight"}`.
+fn of_row_answer(answer: &RowAnswer) -> String {
+    let row = of_row;
+    let missed = |key: &RowKey, why: &Option<Unmatched>| match why {
+        Some(Unmatched::Guard(guard)) => format!("{key} is not so: {guard}"),
+        Some(Unmatched::Absent) | None => format!("{key} is not there"),
+    };
+    match answer {
+        RowAnswer::Got { row: Some(found), .. } => format!("got {}", row(found)),
+        RowAnswer::Got { key, row: None } => missed(key, &None),
+        RowAnswer::Put { inserted: true, row: done } | RowAnswer::Upserted { inserted: true, row: done } => {
+            format!("inserted {}", row(done))
+        }
+        RowAnswer::Put { row: done, .. } => format!("replaced {}", row(done)),
+        RowAnswer::Updated { row: Some(done), .. } | RowAnswer::Upserted { row: done, .. } => {
+            format!("updated {}", row(done))
+        }
+        RowAnswer::Updated { key, row: None, unmatched } => missed(key, unmatched),
+        RowAnswer::Claimed { rows, lost, .. } => {
+            let taken = match rows.as_slice() {
+                [] => "claimed nothing".to_owned(),
+                rows => format!("claimed {}", rows.iter().map(row).collect::<Vec<_>>().join(" | ")),
+            };
+            let lost: String = lost.iter().map(|key| format!(", lost {key}")).collect();
+            format!("{taken}{lost}")
+        }
+        RowAnswer::Deleted { key, deleted: true, .. } => format!("deleted {key}"),
+        RowAnswer::Deleted { key, unmatched, .. } => missed(key, unmatched),
+    }
 }
 
 fn parts(change: &Change) -> String {

@@ -4,7 +4,7 @@ use crate::gated::Gated;
 use crate::guests::Crew;
 use crate::ledger::Told;
 use interlock_coordinator::{Coordinator, EntityView, Filter, OpenError, Options, Settled, WatchError, Watched};
-use interlock_kernel::command::Command;
+use interlock_kernel::command::{Command, Verb};
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::record::Answer;
 use interlock_store::{Position, Store, StoreError};
@@ -106,7 +106,12 @@ impl Boot {
     pub(crate) fn ask(&self, request: usize, nth: usize, command: Command) -> Option<JoinHandle<()>> {
         let (host, words) = (self.host.clone()?, self.words.clone());
         Some(tokio::spawn(async move {
-            let told = Told::of(host.submit(command).await);
+            let answer = match command {
+                // It stands in line if it has to, and gives its place up with this task.
+                Command { by, verb: Verb::Acquire(ask) } => host.acquire(by, *ask).await,
+                command => host.submit(command).await,
+            };
+            let told = Told::of(answer);
             words.say(Word::Answer(request, nth, told));
         }))
     }

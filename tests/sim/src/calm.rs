@@ -8,13 +8,13 @@ use crate::world::{Death, Exit, World};
 use interlock_coordinator::{Listing, PAGE_MAX};
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::machine::StateKind;
-use interlock_kernel::record::{AnswerKind, Head};
+use interlock_kernel::record::{AnswerKind, Head, Record, Stands};
 use interlock_store::{Clock, Store, StoreError};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Times the clock is moved while the world comes to rest; far more than any machine needs.
-const PATIENCE: usize = 20_000;
+const PATIENCE: usize = 5_000;
 /// The shortest time that passes while it does, in ms.
 const PASSES_MS: u64 = 50;
 /// And the longest.
@@ -28,7 +28,7 @@ impl World {
                 return Ok(Some(exit));
             }
             let gated = boot.gated.clone();
-            if gated.tell() || gated.ask(0, false) {
+            if gated.tell() || gated.ask(0, false) || self.carries_on()? {
                 continue;
             }
             let nth = self.runs;
@@ -51,6 +51,17 @@ impl World {
                 return Ok(Some(Exit::Died));
             }
         }
+    }
+
+    /// The first request on its way arrives and is done, and its answer is heard.
+    fn carries_on(&mut self) -> Result<bool, Finding> {
+        if self.wire.answer(0) {
+            return Ok(true);
+        }
+        let Some((nth, sending)) = self.wire.next() else { return Ok(false) };
+        let turn = (self.fates)(&sending);
+        self.turn(nth, turn)?;
+        Ok(true)
     }
 
     /// The same, and lets time pass, until nothing moves any more.
@@ -90,10 +101,12 @@ impl World {
     fn rests(&self, id: &EntityId, head: &Head) -> Result<bool, Finding> {
         let machine = self.model.machine(id, head)?;
         let Some(state) = machine.state(&head.state) else { return Ok(false) };
-        let waits = head.timers.is_empty() && head.deadline.is_none() && head.due.is_none();
+        let sent =
+            self.model.effects(id).any(|(_, effect)| matches!(effect.stands, Stands::Due(_) | Stands::InFlight(_)));
+        let waits = head.timers.is_empty() && head.deadline.is_none() && head.due.is_none() && !sent;
         Ok(match state.kind {
             StateKind::Rest => waits,
-            StateKind::Succeeded | StateKind::Failed => true,
+            StateKind::Succeeded | StateKind::Failed => !sent,
             StateKind::Working => waits && (head.park.is_some() || state.waits_forever && state.step.is_none()),
         })
     }
@@ -104,12 +117,21 @@ impl World {
         let timers =
             self.model.heads().flat_map(|(_, head)| &head.timers).map(|timer| timer.due.0.saturating_sub(wall));
         let dues = self.model.heads().filter_map(|(_, head)| head.due).map(|due| due.0.saturating_sub(store_ms));
-        let indexed = timers.map(|by| u64::try_from(by).unwrap_or(0)).chain(dues).min();
+        // Whoever stands in line for a lease waits for what becomes of it; so does who waits for its next try.
+        let lapses = self.model.leases().filter(|(_, lease)| !lease.line.is_empty()).filter_map(|(_, lease)| lease.due);
+        let tries = self.model.tries();
+        let more = lapses.chain(tries).map(|due| due.0.saturating_sub(store_ms));
+        let indexed = timers.map(|by| u64::try_from(by).unwrap_or(0)).chain(dues).chain(more).min();
         let now = self.clock.monotonic();
         let sleeper = self.clock.next_sleeper().map(|next| next.saturating_sub(now));
         let sleeper = sleeper.map(|by| u64::try_from(by.as_millis()).unwrap_or(u64::MAX));
         // Nothing runs: nothing can happen before what an index says. What runs may be woken by anything.
-        let runs = self.model.heads().any(|(_, head)| head.lock.as_ref().is_some_and(|lock| lock.attempt.is_some()));
+        let runs = self.model.heads().any(|(_, head)| head.lock.as_ref().is_some_and(|lock| lock.attempt.is_some()))
+            || self
+                .model
+                .records
+                .values()
+                .any(|record| matches!(record, Record::Effect(effect) if effect.is_in_flight()));
         let by = indexed.filter(|_| !runs).or(sleeper).unwrap_or(PASSES_MS);
         self.clock.advance(Duration::from_millis(by.clamp(PASSES_MS, PASSES_MS_MAX)));
     }

@@ -4,6 +4,7 @@
 use crate::ledger::{Ledger, Told};
 use crate::machines::{Kind, desired, payload};
 use crate::model::Model;
+use crate::tenants;
 use interlock_conformance::Random;
 use interlock_kernel::command::{Command, Create, OnExisting, Outcome, Verb};
 use interlock_kernel::doc::Doc;
@@ -37,15 +38,19 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// What happens next, if anything makes sense.
+    /// What happens next, if anything makes sense; `leases` of a hundred requests are for a lease.
     pub(crate) fn next(
         &mut self,
         entities: &[EntityId],
+        leases: u64,
         model: &Model,
         ledger: &Ledger,
         now_ms: u64,
         random: &mut Random,
     ) -> Option<Next> {
+        if random.below(100) < leases {
+            return Some(ask(tenants::next(ledger, random)));
+        }
         let place = usize::try_from(random.below(entities.len() as u64)).unwrap_or(0);
         let id = entities.get(place)?;
         let kind = Kind::of(id.machine.as_str())?;
@@ -62,11 +67,14 @@ impl Clients {
         if head.is_some_and(is_over) && random.below(3) > 0 {
             return Some(ask(match random.below(5) {
                 0 => Verb::Delete(id.clone()),
-                1 if kind.takes_desired => apply(id, head, random),
+                1 | 2 if kind.takes_desired => apply(id, head, random),
                 _ => self.create_as(id, kind, OnExisting::Recreate, random),
             }));
         }
         let parked = head.is_some_and(|head| head.park.is_some());
+        if model.effects(id).any(|(_, effect)| effect.is_dead()) && random.below(2) == 0 {
+            return of_effect(id, model, random).map(ask);
+        }
         Some(match random.below(100) {
             0..50 => ask(self.send(id, kind, head, random)),
             50..58 => {
@@ -78,12 +86,21 @@ impl Clients {
             72..77 => wait(ledger, random)?,
             77..80 => ask(Verb::Delete(id.clone())),
             80..84 => ask(self.create(id, kind, head, random)),
-            84..86 => ask(Verb::Kill { entity: id.clone(), reason: "the simulator says so".to_owned() }),
-            86..94 if parked => ask(Verb::Unpark(id.clone())),
+            84..86 if random.below(2) == 0 => {
+                ask(Verb::Kill { entity: id.clone(), reason: "the simulator says so".to_owned() })
+            }
+            84..94
+                if random.below(3) == 0
+                    && let Some(verb) = of_effect(id, model, random) =>
+            {
+                ask(verb)
+            }
+            86..93 if parked => ask(Verb::Unpark(id.clone())),
             86..87 => ask(Verb::Unpark(id.clone())),
+            93 => ask(unlock(id, head, model, random)?),
             87..90 => ask(kind.deploy(random.below(kind.revisions()))),
             90..92 => rollback(id, model, random),
-            92..94 => Next::Ask((0..BURST).map(|_| command(self.send_named(id, kind.events[0], random))).collect()),
+            92 => Next::Ask((0..BURST).map(|_| command(self.send_named(id, kind.events[0], random))).collect()),
             94..96 => self.reuse(ledger, random)?,
             _ => ask(self.send(id, kind, head, random)),
         })
@@ -155,6 +172,22 @@ impl Clients {
         }));
         Some(ask(Verb::Deliver { entity: entity.clone(), event }))
     }
+}
+
+/// An operator steps in about a request that is not settled.
+fn of_effect(id: &EntityId, model: &Model, random: &mut Random) -> Option<Verb> {
+    let effects: Vec<u64> = model.effects(id).map(|(number, _)| number).collect();
+    let number = *effects.get(usize::try_from(random.below(effects.len() as u64)).unwrap_or(0))?;
+    Some(match random.below(3) {
+        0 => Verb::Drop { entity: id.clone(), number, reason: "the simulator says so".to_owned() },
+        _ => Verb::Retry(id.clone(), number),
+    })
+}
+
+fn unlock(id: &EntityId, head: Option<&Head>, model: &Model, random: &mut Random) -> Option<Verb> {
+    let to = model.machine(id, head?).ok()?.initial.clone();
+    let force = random.below(3) > 0;
+    Some(Verb::Unlock { entity: id.clone(), to, force, reason: "the simulator says so".to_owned() })
 }
 
 fn command(verb: Verb) -> Command {

@@ -3,12 +3,16 @@
 use crate::author;
 use crate::finding::{Finding, Held, ensure};
 use crate::gated::Write;
+use crate::leases::{Before, Touched};
 use crate::model::{End, Model, decode};
+use crate::outbox::{Effects, keys_of};
 use interlock_coordinator::entity_of;
 use interlock_kernel::doc::Digest;
-use interlock_kernel::ids::{EntityId, EventId};
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, Name};
 use interlock_kernel::machine::StateKind;
-use interlock_kernel::record::{AnswerKind, Dedup, Entry, Head, Key, Part, Record, What};
+use interlock_kernel::record::{
+    AnswerKind, Dedup, Entry, Head, Holder, Key, Lease, LeaseEntry, LeaseWhat, Part, Record, What,
+};
 use interlock_kernel::theorems;
 use interlock_kernel::time::StoreTime;
 use interlock_store::Stamp;
@@ -19,6 +23,20 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Committed {
     /// The entries it wrote.
     pub(crate) entries: Vec<(EntityId, u64, Entry)>,
+    /// What became of leases.
+    pub(crate) leases: Vec<LeaseWhat>,
+    /// Leases that were granted.
+    pub(crate) granted: Vec<(LeaseName, Holder)>,
+    /// Keys of the effects that its entries are about, in the order of the entries.
+    pub(crate) effects: Vec<Option<String>>,
+}
+
+/// What a job has touched, as it was before.
+#[derive(Default)]
+struct Was {
+    heads: BTreeMap<EntityId, Head>,
+    effects: BTreeMap<EntityId, Effects>,
+    leases: BTreeMap<LeaseName, Option<Lease>>,
 }
 
 impl Model {
@@ -33,9 +51,8 @@ impl Model {
         let mut touched = BTreeSet::new();
         let mut removed = Vec::new();
         let decoded = writes.iter().map(decode).collect::<Result<Vec<_>, Finding>>()?;
-        let ids = decoded.iter().filter_map(|(key, _)| entity_of(key.clone()));
-        let before: BTreeMap<EntityId, Head> =
-            ids.filter_map(|id| self.head(&id).cloned().map(|head| (id, head))).collect();
+        let was = self.as_it_was(&decoded);
+        let mut of_leases: BTreeMap<LeaseName, Vec<LeaseEntry>> = BTreeMap::new();
         for ((key, record), write) in decoded.into_iter().zip(writes) {
             match (&key, &record) {
                 (Key::History(id, incarnation, number), Some(Record::Entry(entry))) => {
@@ -52,6 +69,9 @@ impl Model {
                     };
                     self.answers_stay(id, event, now, stamp)?;
                 }
+                (Key::LeaseEntry(name, _), Some(Record::LeaseEntry(entry))) => {
+                    of_leases.entry(name.clone()).or_default().push((**entry).clone());
+                }
                 _ => {}
             }
             touched.extend(entity_of(key.clone()));
@@ -62,11 +82,44 @@ impl Model {
             let old = current.is_none_or(|head| number < head.history.first);
             ensure(old, "only_old_history_is_removed", &id, || format!("entry {number} of {current:?}"))?;
         }
+        for (name, lease) in &was.leases {
+            let entries: Vec<&LeaseEntry> = of_leases.get(name).into_iter().flatten().collect();
+            committed.leases.extend(entries.iter().map(|entry| entry.what));
+            let granted = self.lease_holds(&Touched { name, was: lease.as_ref(), entries }, stamp)?;
+            committed.granted.extend(granted.map(|holder| (name.clone(), holder)));
+        }
         for id in &touched {
-            self.entity_holds(before.get(id), id, &committed, stamp)?;
+            self.entity_holds(&was, id, &committed, stamp)?;
+        }
+        if !touched.is_empty() || !was.leases.is_empty() {
+            self.leases_and_heads_agree(&touched)?;
         }
         self.one_session()?;
+        committed.effects = committed.entries.iter().map(|(id, _, entry)| self.effect_of(&was, id, entry)).collect();
         Ok(committed)
+    }
+
+    /// Everything that a job is about to touch.
+    fn as_it_was(&self, writes: &[(Key, Option<Record>)]) -> Was {
+        let mut was = Was::default();
+        for (key, _) in writes {
+            if let Key::Lease(name) | Key::LeaseEntry(name, _) | Key::Lapse(_, name) = key {
+                was.leases.entry(name.clone()).or_insert_with(|| self.lease(name).cloned());
+            }
+            let Some(id) = entity_of(key.clone()) else { continue };
+            if let Some(head) = self.head(&id).filter(|_| !was.heads.contains_key(&id)) {
+                was.effects.insert(id.clone(), self.effects_before(&id));
+                was.heads.insert(id, head.clone());
+            }
+        }
+        was
+    }
+
+    /// The key of the effect that an entry is about.
+    fn effect_of(&self, was: &Was, id: &EntityId, entry: &Entry) -> Option<String> {
+        let What::Effect(_, _, number, _) = entry.what else { return None };
+        let now = self.effects(id).find(|(other, _)| *other == number).map(|(_, effect)| effect.key.clone());
+        now.or_else(|| keys_of(&was.effects, id, number))
     }
 
     /// An entry follows the one before: number, chain, version, state.
@@ -117,17 +170,27 @@ impl Model {
     }
 
     /// What must hold of an entity that a job has touched.
-    fn entity_holds(&mut self, before: Option<&Head>, id: &EntityId, committed: &Committed, stamp: Stamp) -> Held {
+    fn entity_holds(&mut self, was: &Was, id: &EntityId, committed: &Committed, stamp: Stamp) -> Held {
+        let before = was.heads.get(id);
         let entries: Vec<_> = committed.entries.iter().filter(|(entity, ..)| entity == id).collect();
         self.tokens_grow(before, id, stamp)?;
+        let leases: Before<'_> = was.leases.iter().map(|(name, lease)| (name.clone(), lease.as_ref())).collect();
         for (_, incarnation, entry) in &entries {
             wrote_as_the_open_attempt(before, id, *incarnation, entry)?;
+            if matches!(entry.what, What::Saved(_) | What::Transition(_)) {
+                self.holds_its_leases(id, before, &leases, stamp.store_ms)?;
+            }
+            self.fires_in_time(before, id, entry, stamp)?;
         }
+        let none = Effects::new();
+        let of_effects: Vec<&Entry> = entries.iter().map(|(.., entry)| entry).collect();
+        self.outbox_holds(id, was.effects.get(id).unwrap_or(&none), &of_effects)?;
         let Some(head) = self.head(id).cloned() else { return self.is_gone(id) };
         let same = before.filter(|before| before.incarnation == head.incarnation);
         if same.is_none() {
             let minted = head.incarnation.get() == stamp.seq;
             ensure(minted, "an_incarnation_is_new", id, || format!("{} at {stamp:?}", head.incarnation))?;
+            self.born.entry(id.clone()).or_default().insert(head.incarnation.get());
         }
         self.history_ends_in(id, &head)?;
         let machine = self.machine(id, &head)?;
@@ -145,10 +208,15 @@ impl Model {
             let applied = entries.iter().filter(|(.., entry)| matches!(entry.what, What::Applied(_))).count();
             let grown = head.generation.saturating_sub(before.generation);
             ensure(grown == applied as u64, "a_generation_is_an_apply", id, || format!("by {grown} in {applied}"))?;
+            timers_stay(id, before, &head, &of_effects)?;
         }
         self.index_agrees(id, &head)?;
         self.inbox_agrees(id, &head)?;
-        author::holds(id, &head, self.kind(id, &head)?, self.data(id))
+        let unlocked = self.entries(id).filter(|(incarnation, entry)| {
+            *incarnation == head.incarnation.get() && matches!(entry.what, What::Unlocked(..))
+        });
+        let unlocked = i64::try_from(unlocked.count()).unwrap_or(i64::MAX);
+        author::holds(id, &head, self.kind(id, &head)?, self.data(id), unlocked)
     }
 
     /// A new token is the number of the job that minted it, and above every other.
@@ -164,6 +232,17 @@ impl Model {
         Ok(())
     }
 
+    /// A timer fires once in its visit, when its visit has it, and not before its time.
+    fn fires_in_time(&mut self, before: Option<&Head>, id: &EntityId, entry: &Entry, stamp: Stamp) -> Held {
+        let What::Timer(name) = &entry.what else { return Ok(()) };
+        let timer = before.and_then(|head| head.timers.iter().find(|timer| timer.name == *name));
+        let due = timer.is_some_and(|timer| timer.due.0 <= stamp.wall_ms);
+        ensure(due, "a_timer_fires_late_never_early", id, || format!("{timer:?} at {}", stamp.wall_ms))?;
+        let place = before.map(|head| (id.clone(), head.incarnation.get(), head.visit.get(), name.clone()));
+        let first = place.is_some_and(|place| self.fired.insert(place));
+        ensure(first, "a_timer_fires_once", id, || format!("{name}: {before:?}"))
+    }
+
     fn history_ends_in(&self, id: &EntityId, head: &Head) -> Held {
         let end = self.ends.get(&(id.clone(), head.incarnation.get()));
         let agrees = end.is_some_and(|end| {
@@ -175,7 +254,7 @@ impl Model {
     }
 
     fn index_agrees(&self, id: &EntityId, head: &Head) -> Held {
-        let implied: BTreeSet<Key> = head.index(id).into_iter().collect();
+        let implied = self.implied(id, head);
         let found = self.index.get(id).cloned().unwrap_or_default();
         ensure(implied == found, "the_head_implies_its_index", id, || format!("expected {implied:?}, got {found:?}"))
     }
@@ -218,6 +297,17 @@ impl Model {
         let open = open.count();
         ensure(open <= 1, "one_session_is_open", "the store", || format!("{open} are open"))
     }
+}
+
+/// A timer that is set stays as it is while its visit lasts, but for what a step says with a save.
+fn timers_stay(id: &EntityId, before: &Head, head: &Head, entries: &[&Entry]) -> Held {
+    let saved = entries.iter().any(|entry| matches!(entry.what, What::Saved(_)));
+    if before.visit != head.visit || saved {
+        return Ok(());
+    }
+    let now = |name: &Name| head.timers.iter().find(|timer| timer.name == *name);
+    let moved = before.timers.iter().find(|was| now(&was.name).is_some_and(|is| is.due != was.due));
+    ensure(moved.is_none(), "a_timer_is_fixed_at_entry", id, || format!("{moved:?} became {:?}", head.timers))
 }
 
 /// Only the open attempt saves and moves.

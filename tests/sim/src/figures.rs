@@ -1,8 +1,8 @@
 //! What a run met, in numbers.
 
-use crate::guests::Mood;
+use crate::moods::Mood;
 use interlock_kernel::command::Outcome;
-use interlock_kernel::record::{AnswerKind, What};
+use interlock_kernel::record::{AnswerKind, LeaseWhat, What};
 use interlock_kernel::rejection::Code;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,6 +30,12 @@ pub struct Figures {
     pub entries: BTreeMap<&'static str, u64>,
     /// Attempts by what they were up to.
     pub attempts: BTreeMap<String, u64>,
+    /// What became of leases.
+    pub leases: BTreeMap<&'static str, u64>,
+    /// What became of effects.
+    pub effects: BTreeMap<&'static str, u64>,
+    /// What receivers did about requests, and what became of those that did not arrive.
+    pub requests: BTreeMap<&'static str, u64>,
     /// Store time that passed, in ms.
     pub store_ms: u64,
 }
@@ -43,6 +49,14 @@ impl Figures {
         if count > 0 {
             *self.rejections.entry(code.as_str()).or_default() += count;
         }
+    }
+
+    pub(crate) fn lease(&mut self, what: LeaseWhat) {
+        *self.leases.entry(what.as_str()).or_default() += 1;
+    }
+
+    pub(crate) fn request(&mut self, came: &'static str) {
+        *self.requests.entry(came).or_default() += 1;
     }
 
     pub(crate) fn answer(&mut self, outcome: &Outcome) {
@@ -63,6 +77,9 @@ impl Figures {
     }
 
     pub(crate) fn entry(&mut self, what: &What) {
+        if let What::Effect(what, ..) = what {
+            *self.effects.entry(what.as_str()).or_default() += 1;
+        }
         let kind = match what {
             What::Created => "created",
             What::Event(_) => "event",
@@ -85,6 +102,7 @@ impl Figures {
                 "execution-limit" => "parked: execution-limit",
                 "failure-path" => "parked: failure-path",
                 "stranded" => "parked: stranded",
+                "effect-failed" => "parked: effect-failed",
                 _ => "parked: inconsistent",
             },
             What::Unparked => "unparked",
@@ -120,6 +138,9 @@ impl Figures {
         merge(&mut self.answers, &other.answers);
         merge(&mut self.entries, &other.entries);
         merge(&mut self.attempts, &other.attempts);
+        merge(&mut self.leases, &other.leases);
+        merge(&mut self.effects, &other.effects);
+        merge(&mut self.requests, &other.requests);
     }
 
     /// Faults of every kind.
@@ -158,6 +179,9 @@ impl fmt::Display for Figures {
         writeln!(f, "rejections: {} codes ({})", self.rejections.len(), list(&self.rejections))?;
         writeln!(f, "answers to events: {}", list(&self.answers))?;
         writeln!(f, "history: {} kinds ({})", self.entries.len(), list(&self.entries))?;
-        write!(f, "attempts: {} moods ({})", self.attempts.len(), list(&self.attempts))
+        writeln!(f, "attempts: {} moods ({})", self.attempts.len(), list(&self.attempts))?;
+        writeln!(f, "leases: {} things that become of them ({})", self.leases.len(), list(&self.leases))?;
+        writeln!(f, "effects: {} things that become of them ({})", self.effects.len(), list(&self.effects))?;
+        write!(f, "requests: {} things that become of them ({})", self.requests.len(), list(&self.requests))
     }
 }

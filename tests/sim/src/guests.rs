@@ -4,20 +4,21 @@
 //! what they may not, go on after their end, or ask for two things at once. Each write carries a mark of its
 //! own in `data.mark`, so that the history tells exactly which write it was.
 
+use crate::cargo::{increment, promises, request, set, stage, target};
 use crate::finding::Finding;
-use crate::ledger::{Asked, Written};
+use crate::ledger::{Asked, Taken, Written};
 use crate::log::Log;
+use crate::moods::{Mood, Moods};
 use interlock_conformance::Random;
-use interlock_coordinator::{Attempt, Closed, Ended, Executor, SubmitError};
+use interlock_coordinator::{Attempt, Closed, Ended, Executor, HeldLease, SubmitError};
 use interlock_kernel::Version;
-use interlock_kernel::command::Change;
+use interlock_kernel::command::{Change, LeaseAsk, Stage};
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::Name;
+use interlock_kernel::ids::{LeaseName, Name};
 use interlock_kernel::record::{Condition, Failure};
 use interlock_kernel::rejection::Code;
 use interlock_kernel::time::WallTime;
-use interlock_kernel::value::{Mutation, Operation, Value};
-use interlock_kernel::view::Start;
+use interlock_kernel::value::Value;
 use interlock_store::Clock;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,68 +31,10 @@ const TRIES: usize = 4;
 const AGAIN_MS: u64 = 300;
 /// A second, in ms.
 const NAP_MS: u64 = 1_000;
+/// Longer than the longest time to live of a lease that a step is given, in ms.
+const OUTLASTS_MS: u64 = 6_000;
 /// Refused calls of a step that floods; more than a guest in the runtime would get.
 const FLOOD: usize = 24;
-
-/// What a step is up to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Mood {
-    /// Does its work.
-    Good,
-    /// Saves twice, then does it.
-    Saves,
-    /// Takes its time, perhaps too much of it.
-    Slow,
-    /// Takes a second.
-    Naps,
-    /// Returns without a transition.
-    Nothing,
-    /// Fails, and may be tried again.
-    Fails,
-    /// Fails for good.
-    FailsForGood,
-    /// Is dropped without a word.
-    Vanishes,
-    /// Does nothing until it is stopped.
-    Hangs,
-    /// Goes on after it was stopped.
-    Zombie,
-    /// Moves twice.
-    Twice,
-    /// Asks for what it may not, then does its work.
-    Wrong,
-    /// Is refused again and again.
-    Floods,
-    /// Saves and moves at the same time.
-    Together,
-    /// Reads again before it writes.
-    Rereads,
-    /// Enters its own state anew.
-    Again,
-}
-
-impl Mood {
-    /// Every mood but the good one.
-    pub(crate) const BAD: [Self; 14] = [
-        Self::Saves,
-        Self::Slow,
-        Self::Nothing,
-        Self::Fails,
-        Self::FailsForGood,
-        Self::Vanishes,
-        Self::Hangs,
-        Self::Zombie,
-        Self::Twice,
-        Self::Wrong,
-        Self::Floods,
-        Self::Together,
-        Self::Rereads,
-        Self::Again,
-    ];
-}
-
-/// Says in which mood an attempt is.
-pub(crate) type Moods = Arc<dyn Fn(&Start, &mut Random) -> Mood + Send + Sync>;
 
 /// What all boots of a run know of its guests.
 pub(crate) struct Diary {
@@ -101,6 +44,7 @@ pub(crate) struct Diary {
     calm: AtomicBool,
     moods: Moods,
     written: Mutex<Vec<Written>>,
+    taken: Mutex<Vec<Taken>>,
     findings: Mutex<Vec<Finding>>,
     met: Mutex<BTreeMap<Mood, u64>>,
     draws: Mutex<BTreeMap<String, [u8; 32]>>,
@@ -115,6 +59,7 @@ impl Diary {
             calm: AtomicBool::new(false),
             moods,
             written: Mutex::default(),
+            taken: Mutex::default(),
             findings: Mutex::default(),
             met: Mutex::default(),
             draws: Mutex::default(),
@@ -130,6 +75,7 @@ impl Diary {
             calm: AtomicBool::new(self.calm.load(Ordering::Relaxed)),
             moods: self.moods.clone(),
             written: Mutex::new(self.written()),
+            taken: Mutex::default(),
             findings: Mutex::default(),
             met: Mutex::default(),
             draws: Mutex::new(lock(&self.draws).clone()),
@@ -149,6 +95,11 @@ impl Diary {
     /// Every write a guest asked for.
     pub(crate) fn written(&self) -> Vec<Written> {
         lock(&self.written).clone()
+    }
+
+    /// Leases that guests were told they have, since the last look.
+    pub(crate) fn take_taken(&self) -> Vec<Taken> {
+        std::mem::take(&mut *lock(&self.taken))
     }
 
     /// How often each mood was met.
@@ -288,6 +239,15 @@ impl Guest {
                 drop(self.step(own.as_str()).await);
                 self.work().await
             }
+            Mood::Leases => {
+                self.uses_leases().await;
+                self.work().await
+            }
+            Mood::Outlasts => {
+                drop(self.lease(LeaseAsk::Acquire(lease("spare"), None)).await);
+                self.sleep(OUTLASTS_MS).await;
+                self.goes_on_at_once().await
+            }
         }
     }
 
@@ -301,7 +261,12 @@ impl Guest {
     }
 
     /// What a good step of each machine does.
-    async fn work(self) {
+    async fn work(mut self) {
+        match self.attempt.start().state.as_str() {
+            "lifting" if self.random.below(5) == 0 => self.uses_leases().await,
+            "writing" if self.random.below(5) == 0 => self.asks_of(&["crane"]).await,
+            _ => {}
+        }
         if self.attempt.start().claim.execution.entity.machine.as_str() == "saver" {
             return self.work_in_parts().await;
         }
@@ -375,8 +340,66 @@ impl Guest {
         drop(self.step(to).await);
     }
 
+    /// Writes although it may not any more, then works.
+    async fn goes_on_at_once(self) {
+        let to = target(self.attempt.start());
+        drop(self.save(Change::default()).await);
+        drop(self.step(to).await);
+        self.attempt.finish(Ended::Returned);
+    }
+
+    /// Takes a lease that others want too, renews it, gives it back; and asks for some that it may not have.
+    async fn uses_leases(&mut self) {
+        if self.random.below(8) == 0 {
+            drop(self.lease(LeaseAsk::Acquire(lease("nobody-s"), None)).await);
+        }
+        let ttl_ms = [None, Some(1_000), Some(6_000), Some(60_000)];
+        let ttl_ms = ttl_ms[usize::try_from(self.random.below(4)).unwrap_or(0)];
+        let Ok(Some(held)) = self.lease(LeaseAsk::Acquire(lease("spare"), ttl_ms)).await else { return };
+        drop(self.attempt.still_holds_lease(&held.claim).await);
+        if self.random.below(3) == 0 {
+            self.sleep(1_500).await;
+        }
+        let held = match self.lease(LeaseAsk::Extend(held.claim.clone(), None)).await {
+            Ok(Some(longer)) => longer,
+            _ => held,
+        };
+        if self.random.below(2) == 0 {
+            drop(self.lease(LeaseAsk::Release(held.claim.clone())).await);
+        }
+        // A handle that is used up.
+        if self.random.below(4) == 0 {
+            drop(self.lease(LeaseAsk::Extend(held.claim, None)).await);
+        }
+    }
+
+    async fn lease(&self, ask: LeaseAsk) -> Result<Option<HeldLease>, SubmitError> {
+        let stopped = self.is_fenced();
+        let what = match &ask {
+            LeaseAsk::Acquire(name, ttl_ms) => format!("lease {name} for {ttl_ms:?}"),
+            LeaseAsk::Extend(claim, ttl_ms) => format!("more of {} {} for {ttl_ms:?}", claim.lease, claim.token),
+            LeaseAsk::Release(claim) => format!("an end of {} {}", claim.lease, claim.token),
+        };
+        let answer = self.attempt.lease(ask).await;
+        let diary = &self.crew.diary;
+        let told = match &answer {
+            Ok(held) => format!("{:?}", held.as_ref().map(|held| (held.claim.token.get(), held.ttl_ms, held.until.0))),
+            Err(error) => format!("{error}"),
+        };
+        diary.log.say(format!("  {} asks for {what}: {told}", who(&self.attempt)));
+        if let Ok(Some(held)) = &answer {
+            let (lease, token) = (held.claim.lease.clone(), held.claim.token.get());
+            lock(&diary.taken).push(Taken { execution: self.attempt.start().claim.execution.clone(), lease, token });
+        }
+        if stopped && answer.is_ok() {
+            diary.find("a_stopped_attempt_never_writes", &self.attempt, what);
+        }
+        answer
+    }
+
     async fn asks_for_too_much(&mut self) {
-        match self.random.below(6) {
+        let mail = self.attempt.start().claim.execution.entity.machine.as_str() == "mail";
+        match if mail { 5 + self.random.below(3) } else { self.random.below(9) } {
             0 => drop(self.step("nowhere").await),
             1 => {
                 let data = Some(Doc::new(serde_json::json!({ "mark": "a text" })));
@@ -400,11 +423,21 @@ impl Guest {
                 let set = vec![set("data.wrong", Value::Json(Doc::new("a text".into())))];
                 drop(self.save(Change { set, ..Change::default() }).await);
             }
+            5 => self.asks_of(&["nobody-s"]).await,
+            6 => self.asks_of(&["crane"]).await,
+            7 => self.asks_of(&["note"; 17]).await,
             _ => {
                 let set = (0..70).map(|_| increment("data.mark", 0)).collect();
                 drop(self.save(Change { set, ..Change::default() }).await);
             }
         }
+    }
+
+    /// Asks for requests that it may not ask for.
+    async fn asks_of(&self, targets: &[&str]) {
+        let effects = targets.iter().map(|target| request(target, u64::MAX, 0)).collect();
+        let stage = Stage { effects, ..Stage::default() };
+        drop(self.save(Change { stage, ..Change::default() }).await);
     }
 
     async fn sleep(&self, ms: u64) {
@@ -413,7 +446,7 @@ impl Guest {
     }
 
     async fn save(&self, mut change: Change) -> Answer {
-        let nth = self.asks(Asked::Save, &mut change);
+        let nth = self.asks(Asked::Save, None, &mut change);
         let stopped = self.is_fenced();
         let answer = self.attempt.save(change).await.map(|done| done.version);
         self.hears(nth, "save", &answer, stopped);
@@ -425,7 +458,7 @@ impl Guest {
             return Err(SubmitError::Contended { retry_after_ms: 0 });
         };
         let mut change = Change { set: promises(to), ..Change::default() };
-        let nth = self.asks(Asked::Move, &mut change);
+        let nth = self.asks(Asked::Move, Some(to), &mut change);
         let stopped = self.is_fenced();
         let answer = self.attempt.transition(name, change).await.map(|done| done.version);
         self.hears(nth, to, &answer, stopped);
@@ -437,9 +470,12 @@ impl Guest {
     }
 
     /// Gives a write its mark and writes it down before it is asked for.
-    fn asks(&self, asked: Asked, change: &mut Change) -> usize {
+    fn asks(&self, asked: Asked, to: Option<&str>, change: &mut Change) -> usize {
         let diary = &self.crew.diary;
         let mark = diary.marks.fetch_add(1, Ordering::Relaxed) + 1;
+        if change.stage == Stage::default() {
+            change.stage = stage(self.attempt.start(), to, mark, diary.seed);
+        }
         change.set.push(set("data.mark", Value::Json(Doc::new(mark.into()))));
         let claim = &self.attempt.start().claim;
         let mut written = lock(&diary.written);
@@ -449,6 +485,7 @@ impl Guest {
             token: claim.token.get(),
             mark,
             asked,
+            effects: change.stage.effects.len(),
             told: None,
         });
         written.len() - 1
@@ -488,41 +525,6 @@ fn then(answer: &Answer) -> Then {
     }
 }
 
-fn set(field: &str, value: Value) -> Mutation {
-    change(field, Operation::Set, value)
-}
-
-fn increment(field: &str, by: impl Into<serde_json::Value>) -> Mutation {
-    change(field, Operation::Increment, Value::Json(Doc::new(by.into())))
-}
-
-fn change(field: &str, operation: Operation, value: Value) -> Mutation {
-    match field.parse() {
-        Ok(field) => Mutation { field, operation, value },
-        Err(why) => unreachable!("{why}"),
-    }
-}
-
-/// Where a good step goes from a state.
-fn target(start: &Start) -> &'static str {
-    match start.state.as_str() {
-        "s1" => "s2",
-        "s2" => "s3",
-        "planning" => "provisioning",
-        "verifying" => "ready",
-        "serving" => "open",
-        _ => "idle",
-    }
-}
-
-/// What a move into a state sets besides.
-fn promises(to: &str) -> Vec<Mutation> {
-    let from = |source: &str| match source.parse() {
-        Ok(source) => Value::From(source),
-        Err(why) => unreachable!("{why}"),
-    };
-    match to {
-        "ready" => vec![set("data.size", from("data.target")), set("outputs.size", from("data.target"))],
-        _ => Vec::new(),
-    }
+fn lease(name: &str) -> LeaseName {
+    name.parse().unwrap_or_else(|_| unreachable!("{name} is the name of a lease"))
 }

@@ -1,12 +1,13 @@
 //! What clients and guests were told, kept by themselves: whatever was acknowledged must be there, exactly
 //! once; whatever was refused must have left nothing; whatever was not answered may be either, whole.
 
+use crate::cargo::mark_of;
 use crate::finding::{Finding, Held, ensure};
 use crate::model::Model;
 use interlock_coordinator::SubmitError;
 use interlock_kernel::command::{Command, Outcome, Verb};
-use interlock_kernel::ids::{EntityId, EventId};
-use interlock_kernel::record::{Answer, AnswerKind, Key, What};
+use interlock_kernel::ids::{EntityId, EventId, ExecutionId, LeaseName};
+use interlock_kernel::record::{Answer, AnswerKind, EffectWhat, Key, Owner, What};
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_store::StoreError;
 use std::collections::BTreeMap;
@@ -55,8 +56,18 @@ pub(crate) struct Written {
     pub(crate) token: u64,
     pub(crate) mark: u64,
     pub(crate) asked: Asked,
+    /// Requests that it carries.
+    pub(crate) effects: usize,
     /// The version it made, or why not; none if it never heard.
     pub(crate) told: Option<Result<u64, Code>>,
+}
+
+/// A lease that a guest was told it has.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    pub(crate) execution: ExecutionId,
+    pub(crate) lease: LeaseName,
+    pub(crate) token: u64,
 }
 
 /// Every request of every client.
@@ -139,7 +150,8 @@ impl Ledger {
     pub(crate) fn agrees(&self, model: &Model, written: &[Written]) -> Held {
         self.events_agree(model)?;
         self.verbs_agree(model)?;
-        writes_agree(model, written)
+        writes_agree(model, written)?;
+        effects_agree(model, written)
     }
 
     fn events_agree(&self, model: &Model) -> Held {
@@ -283,12 +295,33 @@ fn is_true(verb: &Verb, outcome: &Outcome, model: &Model) -> Held {
             let found = model.records.get(&key);
             matches!(found, Some(interlock_kernel::record::Record::Revision(there)) if there.digest == deploy.digest)
         }
+        (Verb::Acquire(ask), Outcome::Leased { claim, .. }) => {
+            model.grants.has(&ask.lease, claim.token.get(), &Owner::Grant(ask.grant.clone()))
+        }
+        (Verb::Extend { lease, grant, token, .. }, Outcome::Leased { claim, .. }) => {
+            claim.token.get() == *token && model.grants.has(lease, *token, &Owner::Grant(grant.clone()))
+        }
+        (Verb::Release { lease, token, .. }, Outcome::Released) => model.grants.is_returned(lease, *token),
+        (Verb::Unlock { entity, .. }, Outcome::Now { changed: true, .. }) => {
+            model.entries(entity).any(|(_, entry)| matches!(entry.what, What::Unlocked(..)))
+        }
+        (Verb::Retry(entity, number), Outcome::Now { changed: true, .. }) => {
+            was_told(model, entity, *number, EffectWhat::Retried)
+        }
+        (Verb::Drop { entity, number, .. }, Outcome::Now { changed: true, .. }) => {
+            was_told(model, entity, *number, EffectWhat::Dropped)
+        }
         (Verb::Rollback { machine, .. }, Outcome::Deployed { revision, .. }) => {
             model.records.contains_key(&Key::Revision(machine.clone(), *revision))
         }
         _ => true,
     };
     ensure(there, theorem, format!("{verb:.80?}"), || format!("{outcome:?}"))
+}
+
+fn was_told(model: &Model, entity: &EntityId, number: u64, what: EffectWhat) -> bool {
+    let about = |entry: &What| matches!(entry, What::Effect(of, _, nth, _) if *of == what && *nth == number);
+    model.entries(entity).any(|(_, entry)| about(&entry.what))
 }
 
 fn answer_is_true(entity: &EntityId, answer: &Answer, model: &Model) -> Held {
@@ -345,4 +378,25 @@ fn writes_agree(model: &Model, written: &[Written]) -> Held {
         Some((mark, found)) => Err(Finding::new("only_what_was_asked_is_written", mark, format!("{found:?}"))),
         None => Ok(()),
     }
+}
+
+/// The requests of an accepted write are all there, those of a refused one are not, and there are no others.
+fn effects_agree(model: &Model, written: &[Written]) -> Held {
+    let mut marked: BTreeMap<u64, usize> = BTreeMap::new();
+    for life in model.lives.values().filter(|life| life.first.attempt.is_some()) {
+        if let Some(mark) = mark_of(life.first.body.as_ref()) {
+            *marked.entry(mark).or_default() += 1;
+        }
+    }
+    for one in written {
+        let found = marked.remove(&one.mark).unwrap_or_default();
+        let holds = match one.told {
+            Some(Ok(_)) => found == one.effects,
+            Some(Err(_)) => found == 0,
+            None => found == 0 || found == one.effects,
+        };
+        ensure(holds, "an_effect_exists_if_its_commit_does", &one.entity, || format!("{one:?}, found {found}"))?;
+    }
+    let foreign = marked.first_key_value();
+    ensure(foreign.is_none(), "an_effect_exists_if_its_commit_does", "the outbox", || format!("{foreign:?}"))
 }

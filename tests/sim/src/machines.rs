@@ -20,7 +20,7 @@ pub(crate) struct Kind {
 }
 
 /// Every machine.
-pub(crate) const KINDS: [Kind; 6] = [
+pub(crate) const KINDS: [Kind; 9] = [
     Kind {
         name: "chain",
         source: include_str!("../machines/chain.toml"),
@@ -70,6 +70,33 @@ pub(crate) const KINDS: [Kind; 6] = [
         source: include_str!("../machines/saver.toml"),
         others: &[("idle       = \"3s\"", "idle       = \"4s\"")],
         events: &["walk"],
+        takes_desired: false,
+    },
+    Kind {
+        name: "crane",
+        source: include_str!("../machines/crane.toml"),
+        // The second holds its dock for longer, the third is not told of ships any more.
+        others: &[("hold_max = \"25s\"", "hold_max = \"50s\""), ("timeout = \"3s\"", "timeout = \"1s\"")],
+        events: &["lift"],
+        takes_desired: false,
+    },
+    Kind {
+        name: "mail",
+        source: include_str!("../machines/mail.toml"),
+        // The second has letters that nobody recalls; the third has no notes any more.
+        others: &[
+            ("on_late = { compensate = \"recall\" }", "on_late = \"event\""),
+            ("[targets.note]", "[targets.memo]"),
+        ],
+        events: &["post", "post", "post", "stop"],
+        takes_desired: false,
+    },
+    Kind {
+        name: "bell",
+        source: include_str!("../machines/bell.toml"),
+        // The second rings by another clock.
+        others: &[("Europe/Berlin", "America/New_York")],
+        events: &["plan", "book", "plan", "stop"],
         takes_desired: false,
     },
 ];
@@ -123,6 +150,12 @@ pub(crate) fn payload(event: &str, random: &mut Random) -> Option<Doc> {
         "go" | "later" => Some(Doc::new(json!({ "n": random.below(100) }))),
         "resize" | "grow" => Some(Doc::new(json!({ "size": 1 + random.below(40) }))),
         "walk" => Some(Doc::new(json!({ "parts": 1 + random.below(5) }))),
+        "lift" => {
+            let ship = ["ship/a", "ship/b", "ship/c"][usize::try_from(random.below(3)).unwrap_or(0)];
+            Some(Doc::new(json!({ "ship": ship })))
+        }
+        // Around the time that a run begins at: some are past, some far ahead.
+        "book" => Some(Doc::new(json!({ "at": 1_700_000_000_000 + random.below(600_000) }))),
         _ => None,
     }
 }

@@ -4,11 +4,14 @@
 
 use crate::finding::{Finding, Held, ensure};
 use crate::gated::Write;
+use crate::leases::Grants;
+use crate::outbox::Life;
 use interlock_coordinator::{decode_key, entity_of};
 use interlock_kernel::doc::Digest;
-use interlock_kernel::ids::{EntityId, EventId, Name};
+use interlock_kernel::ids::{EntityId, EventId, LeaseName, Name};
 use interlock_kernel::machine::{Machine, Revision, StateKind};
 use interlock_kernel::record::{Dedup, Entry, Head, Key, Part, Record};
+use interlock_kernel::time::StoreTime;
 use interlock_store::{Bytes, Halt, Query, Read, SCAN_ENTRIES, Seq, Span, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -35,6 +38,17 @@ pub(crate) struct Model {
     pub(crate) ends: BTreeMap<(EntityId, u64), End>,
     /// Every state that a remembered answer ever had.
     pub(crate) turns: BTreeMap<(EntityId, EventId), Vec<Dedup>>,
+    /// Index entries of leases.
+    pub(crate) lapses: BTreeMap<LeaseName, BTreeSet<StoreTime>>,
+    pub(crate) grants: Grants,
+    /// Every effect ever committed, by its key.
+    pub(crate) lives: BTreeMap<String, Life>,
+    /// Every incarnation of an entity.
+    pub(crate) born: BTreeMap<EntityId, BTreeSet<u64>>,
+    /// Timers that have fired, by incarnation and visit.
+    pub(crate) fired: BTreeSet<(EntityId, u64, u64, Name)>,
+    /// The session that is open.
+    pub(crate) session: Option<u64>,
     /// The highest token so far.
     pub(crate) token: u64,
     pub(crate) seq: u64,
@@ -56,6 +70,12 @@ impl Model {
             (Key::Head(id), Record::Head(head)) => Some((id, &**head)),
             _ => None,
         })
+    }
+
+    /// Every index entry that an entity implies.
+    pub(crate) fn implied(&self, id: &EntityId, head: &Head) -> BTreeSet<Key> {
+        let effects = self.effects(id).filter_map(|(number, effect)| effect.index(id, number));
+        head.index(id).into_iter().chain(effects).collect()
     }
 
     pub(crate) fn data(&self, id: &EntityId) -> Option<&serde_json::Value> {
@@ -103,7 +123,18 @@ impl Model {
             Some(bytes) => self.raw.insert(at.clone(), bytes.clone()),
             None => self.raw.remove(at),
         };
-        if matches!(key, Key::Due(..) | Key::Timer(..) | Key::Open(..))
+        if let Key::Lapse(due, lease) = &key {
+            let entries = self.lapses.entry(lease.clone()).or_default();
+            if record.is_some() {
+                entries.insert(*due)
+            } else {
+                entries.remove(due)
+            };
+        }
+        if let (Key::Session(id), Some(Record::Session(session))) = (&key, &record) {
+            self.session = session.closed.is_none().then(|| id.get()).or(self.session);
+        }
+        if matches!(key, Key::Due(..) | Key::Timer(..) | Key::Open(..) | Key::Outbox(..) | Key::Flight(..))
             && let Some(entity) = entity_of(key.clone())
         {
             let entries = self.index.entry(entity).or_default();

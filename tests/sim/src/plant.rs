@@ -2,6 +2,7 @@
 //! prove nothing.
 
 use crate::gated::Write;
+use crate::receiver::Manners;
 use interlock_coordinator::decode_key;
 use interlock_kernel::record::{Key, Part};
 use std::fmt;
@@ -28,10 +29,16 @@ pub enum Family {
     Timer,
     /// The index of open attempts.
     Open,
+    /// Leases.
+    Lease,
+    /// Effects.
+    Effect,
+    /// The index of effects that are due.
+    Outbox,
 }
 
 impl Family {
-    const ALL: [(&'static str, Self); 8] = [
+    const ALL: [(&'static str, Self); 11] = [
         ("head", Self::Head),
         ("data", Self::Data),
         ("history", Self::History),
@@ -40,6 +47,9 @@ impl Family {
         ("due", Self::Due),
         ("timer", Self::Timer),
         ("open", Self::Open),
+        ("lease", Self::Lease),
+        ("effect", Self::Effect),
+        ("outbox", Self::Outbox),
     ];
 
     fn of(bytes: &[u8]) -> Option<Self> {
@@ -52,17 +62,17 @@ impl Family {
             Key::Due(..) => Some(Self::Due),
             Key::Timer(..) => Some(Self::Timer),
             Key::Open(..) => Some(Self::Open),
+            Key::Lease(_) => Some(Self::Lease),
+            Key::Effect(..) => Some(Self::Effect),
+            Key::Outbox(..) => Some(Self::Outbox),
             Key::Part(..)
             | Key::Machine(_)
             | Key::Revision(..)
             | Key::Session(_)
             | Key::Expiry(..)
             | Key::Secret
-            | Key::Lease(_)
             | Key::LeaseEntry(..)
             | Key::Lapse(..)
-            | Key::Effect(..)
-            | Key::Outbox(..)
             | Key::Flight(..)
             | Key::Table(_)
             | Key::TableSpec(..)
@@ -79,7 +89,7 @@ impl Family {
     }
 }
 
-/// A fault of the store that must not go unnoticed.
+/// A fault of the store, or of receivers, that must not go unnoticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Plant {
     /// None.
@@ -91,6 +101,21 @@ pub enum Plant {
     Acknowledge(u64),
     /// The n-th writing job is applied twice in one transaction.
     Twice(u64),
+    /// Receivers do what they did before once more.
+    Forgetful,
+    /// Receivers do what a late owner asks for.
+    Unfenced,
+}
+
+impl Plant {
+    /// How receivers behave.
+    pub(crate) fn manners(self) -> Manners {
+        match self {
+            Self::Forgetful => Manners { remembers: false, ..Manners::GOOD },
+            Self::Unfenced => Manners { fences: false, ..Manners::GOOD },
+            Self::Nothing | Self::Drop(..) | Self::Acknowledge(_) | Self::Twice(_) => Manners::GOOD,
+        }
+    }
 }
 
 impl fmt::Display for Plant {
@@ -103,6 +128,8 @@ impl fmt::Display for Plant {
             }
             Self::Acknowledge(nth) => write!(f, "acknowledge-{nth}"),
             Self::Twice(nth) => write!(f, "twice-{nth}"),
+            Self::Forgetful => f.write_str("forgetful"),
+            Self::Unfenced => f.write_str("unfenced"),
         }
     }
 }
@@ -113,11 +140,16 @@ impl FromStr for Plant {
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = || {
             let families: Vec<&str> = Family::ALL.iter().map(|(name, _)| *name).collect();
-            format!("expected nothing, acknowledge-N, twice-N or drop-FAMILY-N ({}), got {text:?}", families.join(", "))
+            let families = families.join(", ");
+            format!(
+                "expected nothing, forgetful, unfenced, acknowledge-N, twice-N or drop-FAMILY-N ({families}), got {text:?}"
+            )
         };
         let number = |text: &str| text.parse::<u64>().map_err(|_| bad());
         match text.split('-').collect::<Vec<_>>()[..] {
             ["nothing"] => Ok(Self::Nothing),
+            ["forgetful"] => Ok(Self::Forgetful),
+            ["unfenced"] => Ok(Self::Unfenced),
             ["acknowledge", nth] => Ok(Self::Acknowledge(number(nth)?)),
             ["twice", nth] => Ok(Self::Twice(number(nth)?)),
             ["drop", family, nth] => {
@@ -149,7 +181,7 @@ impl Mischief {
     pub(crate) fn drops(&self, key: &[u8]) -> bool {
         match self.plant {
             Plant::Drop(family, nth) => Family::of(key) == Some(family) && self.is_the(nth),
-            Plant::Nothing | Plant::Acknowledge(_) | Plant::Twice(_) => false,
+            Plant::Nothing | Plant::Acknowledge(_) | Plant::Twice(_) | Plant::Forgetful | Plant::Unfenced => false,
         }
     }
 
@@ -157,7 +189,7 @@ impl Mischief {
     pub(crate) fn runs_twice(&self, writes: &[Write]) -> bool {
         match self.plant {
             Plant::Twice(nth) => !writes.is_empty() && self.is_the(nth),
-            Plant::Nothing | Plant::Acknowledge(_) | Plant::Drop(..) => false,
+            Plant::Nothing | Plant::Acknowledge(_) | Plant::Drop(..) | Plant::Forgetful | Plant::Unfenced => false,
         }
     }
 
@@ -165,7 +197,7 @@ impl Mischief {
     pub(crate) fn loses(&self, writes: &[Write]) -> bool {
         match self.plant {
             Plant::Acknowledge(nth) => !writes.is_empty() && self.is_the(nth),
-            Plant::Nothing | Plant::Twice(_) | Plant::Drop(..) => false,
+            Plant::Nothing | Plant::Twice(_) | Plant::Drop(..) | Plant::Forgetful | Plant::Unfenced => false,
         }
     }
 }

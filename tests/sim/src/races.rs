@@ -2,9 +2,10 @@
 
 use crate::boot::{Boot, rest, runtime};
 use crate::gated::{Gated, How};
-use crate::guests::{Crew, Diary, Mood};
+use crate::guests::{Crew, Diary};
 use crate::log::Log;
 use crate::machines::Kind;
+use crate::moods::Mood;
 use crate::plant::Plant;
 use interlock_coordinator::Options;
 use interlock_kernel::command::{Command, Create, OnExisting, Verb};

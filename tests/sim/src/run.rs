@@ -98,6 +98,13 @@ impl Sim {
         if let Some(exit) = world.settle(boot).await? {
             return Ok(exit);
         }
+        let dead = world.model.given_up();
+        for (id, number) in dead {
+            world.request(boot, Command { by: Principal::local(), verb: Verb::Retry(id, number) }, 0);
+        }
+        if let Some(exit) = world.settle(boot).await? {
+            return Ok(exit);
+        }
         let parked: Vec<EntityId> =
             world.model.heads().filter(|(_, head)| head.park.is_some()).map(|(id, _)| id.clone()).collect();
         for id in parked {
@@ -108,6 +115,7 @@ impl Sim {
         }
         world.ledger.agrees(&world.model, &world.diary.written())?;
         world.answers_have_turned()?;
+        world.model.effects_are_over(&world.wire)?;
         world.the_host_agrees(boot).await?;
         world.watched.has_seen_all(&world.model)?;
         Ok(Exit::Enough)

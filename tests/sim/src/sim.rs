@@ -5,14 +5,16 @@
 
 use crate::boot::{Boot, runtime};
 use crate::clients::{Clients, Next};
-use crate::finding::Finding;
+use crate::finding::{Finding, Held};
 use crate::gated::{Gated, How};
 use crate::guests::Crew;
 use crate::ledger::{Request, Told};
 use crate::log::Log;
 use crate::model::read_all;
 use crate::plan::Plan;
+use crate::receiver::Whim;
 use crate::weather::Weather;
+use crate::wire::Turn;
 use crate::world::{Exit, World};
 use interlock_conformance::Random;
 use interlock_coordinator::Options;
@@ -32,6 +34,8 @@ enum Act {
     Batch,
     Tell,
     Ask,
+    Carry,
+    Hear,
     Client,
     GiveUp,
     Clock,
@@ -65,7 +69,7 @@ impl Sim {
         let log = Log::new(plan.transcript);
         log.say(format!("{weather:?}"));
         Self {
-            world: World::new(log, plan.seed, weather.moods()),
+            world: World::new(log, plan.seed, weather.moods(), plan.plant.manners()),
             plan,
             weather,
             image: MemImage::new(),
@@ -90,8 +94,12 @@ impl Sim {
         let gated = Gated::new(Arc::new(mem.clone()), self.plan.plant);
         gated.hold_queries(self.weather.slow_queries);
         let crew = Crew::new(self.world.diary.clone(), Arc::new(self.world.clock.clone()));
-        let options =
-            Options { executions_max: self.weather.slots, reconcile: self.weather.reconcile, ..Options::default() };
+        let options = Options {
+            executions_max: self.weather.slots,
+            reconcile: self.weather.reconcile,
+            courier: Some(self.world.wire.courier(&self.world.clock)),
+            ..Options::default()
+        };
         let _inside = runtime.enter();
         let boot = Boot::begin(gated, crew, options);
         Ok((runtime, Life { boot, mem }))
@@ -147,6 +155,11 @@ impl Sim {
                 }
                 gated.ask(usize::try_from(nth).unwrap_or(0), fails);
             }
+            Act::Carry => self.carry(random)?,
+            Act::Hear => {
+                let nth = random.below(self.world.wire.answers() as u64);
+                self.world.wire.answer(usize::try_from(nth).unwrap_or(0));
+            }
             Act::Client => self.client(life, random),
             Act::GiveUp => self.give_up(random),
             Act::Clock => self.pass(random),
@@ -187,6 +200,8 @@ impl Sim {
             (Act::Batch, when(gated.jobs() > 0 && !untold && !stalled, 50)),
             (Act::Tell, when(untold, 60)),
             (Act::Ask, when(gated.queries() > 0, 50)),
+            (Act::Carry, when(!self.world.wire.quick().is_empty(), 20) + when(self.world.wire.packets() > 0, 1)),
+            (Act::Hear, when(self.world.wire.answers() > 0, 20)),
             (Act::Client, when(open && self.world.on_their_way.len() < WAITING_MAX, weather.clients)),
             (Act::GiveUp, when(!self.world.on_their_way.is_empty(), 1)),
             (Act::Clock, when(!untold, weather.clock + if gated.jobs() == 0 { 10 } else { 0 })),
@@ -257,9 +272,35 @@ impl Sim {
         Ok(None)
     }
 
+    /// Something becomes of a request that is on its way, of a dead host's too.
+    fn carry(&mut self, random: &mut Random) -> Held {
+        let quick = self.world.wire.quick();
+        let drawn = usize::try_from(random.number()).unwrap_or(0);
+        let nth = match quick.get(drawn % quick.len().max(1)) {
+            Some(nth) if random.below(20) > 0 => *nth,
+            _ => drawn % self.world.wire.packets().max(1),
+        };
+        let turn = match self.weather.turn(random) {
+            // It has been.
+            Turn::Slow if !quick.contains(&nth) => Turn::Arrives(Whim::Does),
+            turn => turn,
+        };
+        match turn {
+            Turn::Arrives(_) => {}
+            Turn::Unheard(_) => self.world.figures.fault("a receiver's answer was lost"),
+            Turn::Unreached => self.world.figures.fault("a receiver was not reached"),
+            Turn::Denied => self.world.figures.fault("an operator did not allow a request"),
+            Turn::Lost => self.world.figures.fault("a request was lost on its way"),
+            Turn::Doubled => self.world.figures.fault("a request was doubled on its way"),
+            Turn::Slow => self.world.figures.fault("a request was on its way for long"),
+        }
+        self.world.turn(nth, turn)
+    }
+
     fn client(&mut self, life: &Life, random: &mut Random) {
         let now_ms = life.boot.gated.now().store_ms;
-        let next = self.clients.next(&self.weather.entities, &self.world.model, &self.world.ledger, now_ms, random);
+        let (entities, leases) = (&self.weather.entities, self.weather.leases);
+        let next = self.clients.next(entities, leases, &self.world.model, &self.world.ledger, now_ms, random);
         match next {
             None => {}
             Some(Next::Ask(commands)) => {

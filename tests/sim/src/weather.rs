@@ -1,7 +1,9 @@
 //! What a seed's world is like: how often what goes wrong, how busy it is, how time passes.
 
-use crate::guests::{Mood, Moods};
 use crate::machines::KINDS;
+use crate::moods::{Mood, Moods};
+use crate::receiver::Whim;
+use crate::wire::Turn;
 use interlock_conformance::Random;
 use interlock_kernel::ids::EntityId;
 use std::sync::Arc;
@@ -23,6 +25,11 @@ pub(crate) struct Weather {
     pub(crate) stalls: u64,
     /// Of an answer: that it is late.
     pub(crate) late_answers: u64,
+    /// Of a request on its way: that something happens to it; that its receiver is in a bad mood.
+    pub(crate) network: u64,
+    pub(crate) receivers: u64,
+    /// Of a hundred requests of clients: how many are for a lease.
+    pub(crate) leases: u64,
     pub(crate) slow_queries: bool,
     pub(crate) reconcile: bool,
     /// Weights of what the scheduler does next.
@@ -42,15 +49,25 @@ impl Weather {
     pub(crate) fn of(seed: u64) -> Self {
         let mut random = Random::new(seed ^ 0x7765_6174_6865_7200);
         let mut kinds: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-        let keep = 2 + random.below(3);
-        while kinds.len() as u64 > keep {
-            let gone = random.below(kinds.len() as u64);
-            kinds.remove(usize::try_from(gone).unwrap_or(0));
+        // Of every nine seeds three are about requests alone.
+        let about = random.below(9);
+        match about {
+            0 => kinds.retain(|kind| *kind == "mail"),
+            1 => kinds.retain(|kind| *kind == "crane"),
+            2 => kinds.retain(|kind| ["mail", "crane"].contains(kind)),
+            _ => {
+                let keep = 2 + random.below(4);
+                while kinds.len() as u64 > keep {
+                    let gone = random.below(kinds.len() as u64);
+                    kinds.remove(usize::try_from(gone).unwrap_or(0));
+                }
+            }
         }
         let keys = 1 + random.below(3);
         let entities = kinds.iter().flat_map(|kind| (0..keys).map(move |key| format!("{kind}/{key}")));
-        let calm = random.below(5) == 0;
-        Self {
+        let calm = random.below(5) == 0 && about > 2;
+        let leases = if kinds.contains(&"crane") { pick(&mut random, &[8, 20, 35]) } else { 3 };
+        let weather = Self {
             slots: pick(&mut random, &[1, 2, 3, 6, 16]),
             entities: entities.filter_map(|id| parse_id(&id)).collect(),
             bad_moods: if calm { 0 } else { pick(&mut random, &[50, 200, 400, 700]) },
@@ -60,6 +77,9 @@ impl Weather {
             dies: if calm { 0 } else { pick(&mut random, &[0, 8, 30]) },
             stalls: pick(&mut random, &[0, 5, 20]),
             late_answers: pick(&mut random, &[0, 200, 500]),
+            network: if calm { 0 } else { pick(&mut random, &[0, 80, 250, 500]) },
+            receivers: if calm { 0 } else { pick(&mut random, &[0, 100, 300, 700]) },
+            leases,
             slow_queries: random.below(3) == 0,
             reconcile: random.below(4) > 0,
             clients: pick(&mut random, &[10, 25, 45]),
@@ -67,6 +87,39 @@ impl Weather {
             jumps: pick(&mut random, &[0, 1, 3]),
             crashes: if calm { 0 } else { pick(&mut random, &[0, 0, 1, 2, 6]) },
             stops: pick(&mut random, &[0, 0, 1]),
+        };
+        if about < 3 { weather.about_requests(&mut random) } else { weather }
+    }
+
+    /// The same with little trouble but in the network, so that much of what is asked for comes to be sent.
+    fn about_requests(self, random: &mut Random) -> Self {
+        Self {
+            entities: self.entities.into_iter().filter(|id| id.key.as_str() < "2").collect(),
+            bad_moods: pick(random, &[0, 50, 200]),
+            fashion: None,
+            batch_max: pick(random, &[4, 8]),
+            stalls: 0,
+            network: pick(random, &[100, 300, 500]),
+            receivers: pick(random, &[0, 100, 400]),
+            slow_queries: false,
+            clients: pick(random, &[6, 12]),
+            clock: pick(random, &[10, 25]),
+            crashes: pick(random, &[0, 0, 1]),
+            ..self
+        }
+    }
+
+    /// What becomes of a request on its way.
+    pub(crate) fn turn(&self, random: &mut Random) -> Turn {
+        let whim = Whim::of(random, self.receivers);
+        match (random.below(1_000) < self.network, random.below(12)) {
+            (false, _) => Turn::Arrives(whim),
+            (true, 0..3) => Turn::Unheard(whim),
+            (true, 3..5) => Turn::Unreached,
+            (true, 5..8) => Turn::Lost,
+            (true, 8) => Turn::Denied,
+            (true, 9) => Turn::Doubled,
+            (true, _) => Turn::Slow,
         }
     }
 

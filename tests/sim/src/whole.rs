@@ -23,6 +23,13 @@ impl Model {
             self.folds(id, head)?;
             self.numbers_hold(id, head)?;
         }
+        for (name, lease) in self.leases() {
+            if let Some(theorem) = theorems::lease(None, lease).first() {
+                return Err(Finding::new(theorem, name, format!("{lease:?}")));
+            }
+        }
+        let everybody = self.heads().map(|(id, _)| id.clone()).collect();
+        self.leases_and_heads_agree(&everybody)?;
         self.nothing_is_stray()
     }
 
@@ -49,7 +56,7 @@ impl Model {
 
     /// What was minted is below what will be; index and inbox are what the head says.
     fn numbers_hold(&self, id: &EntityId, head: &Head) -> Held {
-        let implied: BTreeSet<Key> = head.index(id).into_iter().collect();
+        let implied = self.implied(id, head);
         let found = self.index.get(id).cloned().unwrap_or_default();
         ensure(implied == found, "the_head_implies_its_index", id, || format!("expected {implied:?}, got {found:?}"))?;
         let waiting = self.inbox(id).count();
@@ -80,9 +87,25 @@ impl Model {
         for (key, record) in &self.records {
             let belongs = match (key, record) {
                 (
-                    Key::Due(_, id) | Key::Timer(_, id, _) | Key::Open(_, id) | Key::Part(id, _) | Key::Inbox(id, _),
+                    Key::Due(_, id)
+                    | Key::Timer(_, id, _)
+                    | Key::Open(_, id)
+                    | Key::Part(id, _)
+                    | Key::Inbox(id, _)
+                    | Key::Outbox(_, _, _, id, _)
+                    | Key::Flight(_, id, _),
                     _,
                 ) => self.head(id).is_some(),
+                (Key::Effect(id, number), _) => self.head(id).is_some_and(|head| *number <= head.outbox.last),
+                (Key::Lapse(due, lease), _) => self.lease(lease).is_some_and(|lease| lease.due == Some(*due)),
+                (Key::Lease(lease), Record::Lease(found)) => {
+                    let due = found.due.is_some_and(|due| self.records.contains_key(&Key::Lapse(due, lease.clone())));
+                    let kept = |number| self.records.contains_key(&Key::LeaseEntry(lease.clone(), number));
+                    due && (found.first..=found.last).all(kept)
+                }
+                (Key::LeaseEntry(lease, number), _) => {
+                    self.lease(lease).is_some_and(|lease| (lease.first..=lease.last).contains(number))
+                }
                 (Key::Dedup(id, event), Record::Dedup(dedup)) => {
                     let waits = self.inbox(id).any(|(_, queued)| queued.id == *event);
                     let queued = dedup.answer.kind == AnswerKind::Queued;

@@ -5,19 +5,26 @@ use crate::boot::{Boot, Word, rest};
 use crate::figures::Figures;
 use crate::finding::{Finding, Held, ensure};
 use crate::gated::{How, Ran, Write};
-use crate::guests::{Diary, Moods};
+use crate::guests::Diary;
 use crate::ledger::{Ledger, Request, Told};
 use crate::log::Log;
 use crate::model::Model;
+use crate::moods::Moods;
+use crate::receiver::{Manners, Whim};
+use crate::tenants::Beliefs;
 use crate::watched::Watched;
+use crate::wire::{Turn, Wire};
 use interlock_coordinator::{Settled, decode_key};
-use interlock_kernel::command::Command;
+use interlock_kernel::command::{Command, Sending};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::EntityId;
-use interlock_kernel::record::{FactKind, Key, What};
+use interlock_kernel::record::{FactKind, Key, Owner, What};
 use interlock_store::{Clock, Fate, ManualClock};
 use std::sync::Arc;
 use tokio::task::AbortHandle;
+
+/// Says what becomes of a request.
+pub(crate) type Fates = Arc<dyn Fn(&Sending) -> Turn + Send + Sync>;
 
 /// How a boot ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +44,10 @@ pub(crate) struct World {
     pub(crate) diary: Arc<Diary>,
     pub(crate) model: Model,
     pub(crate) ledger: Ledger,
+    pub(crate) wire: Wire,
+    /// What becomes of requests in calm.
+    pub(crate) fates: Fates,
+    pub(crate) beliefs: Beliefs,
     pub(crate) figures: Figures,
     pub(crate) watched: Watched,
     pub(crate) on_their_way: Vec<(usize, usize, AbortHandle)>,
@@ -63,12 +74,15 @@ pub(crate) enum Death {
 }
 
 impl World {
-    pub(crate) fn new(log: Log, seed: u64, moods: Moods) -> Self {
+    pub(crate) fn new(log: Log, seed: u64, moods: Moods, manners: Manners) -> Self {
         let clock = ManualClock::new();
         clock.set_wall(1_700_000_000_000);
         Self {
             clock,
             diary: Diary::new(log.clone(), seed, moods),
+            wire: Wire::new(log.clone(), manners),
+            fates: Arc::new(|_| Turn::Arrives(Whim::Does)),
+            beliefs: Beliefs::default(),
             log,
             model: Model::default(),
             ledger: Ledger::default(),
@@ -92,6 +106,9 @@ impl World {
         Self {
             clock,
             diary: self.diary.fork(log.clone()),
+            wire: self.wire.fork(log.clone()),
+            fates: self.fates.clone(),
+            beliefs: self.beliefs.clone(),
             log,
             model: self.model.clone(),
             ledger: self.ledger.clone(),
@@ -120,6 +137,7 @@ impl World {
     pub(crate) fn hears_nothing(&mut self) {
         self.on_their_way.clear();
         self.ledger.hears_nothing();
+        self.wire.hears_nothing();
     }
 
     /// Lets every task run, and hears what they have to say.
@@ -154,6 +172,13 @@ impl World {
             }
         }
         self.diary.finding().map_or(Ok(()), Err)?;
+        for taken in self.diary.take_taken() {
+            let has = self.model.grants.has(&taken.lease, taken.token, &Owner::Execution(taken.execution.clone()));
+            ensure(has, "what_is_told_is_true", &taken.execution, || format!("{taken:?} is on no record"))?;
+        }
+        for sending in self.wire.take_begun() {
+            self.model.may_be_sent(&sending)?;
+        }
         if let Some(host) = &boot.host {
             let stats = host.stats();
             ensure(stats.repaired == 0, "the_reconciler_finds_nothing", "the host", || self.what_was_repaired())?;
@@ -178,6 +203,9 @@ impl World {
                 }
                 self.log.say(format!("  request {request}.{nth}: {}", told.shown()));
                 self.on_their_way.retain(|(of, try_number, _)| (*of, *try_number) != (request, nth));
+                if let Some(asked) = self.ledger.requests.get(request) {
+                    self.beliefs.hears(&asked.command.verb, (request, nth), &told);
+                }
                 self.ledger.hears(request, nth, told, &self.model)
             }
             Word::Seen(id, floor, seen) => {
@@ -228,10 +256,27 @@ impl World {
         };
         self.figures.commits += 1;
         let committed = self.model.commit(stamp, &ran.writes)?;
-        for (.., entry) in &committed.entries {
+        for ((id, _, entry), key) in committed.entries.iter().zip(&committed.effects) {
             self.figures.entry(&entry.what);
+            if let Some(key) = key {
+                self.model.is_as_the_receiver_says(id, entry, key, &self.wire)?;
+            }
         }
-        Ok(())
+        committed.leases.iter().for_each(|what| self.figures.lease(*what));
+        let now_ms = self.monotonic_ms();
+        committed.granted.iter().try_for_each(|(lease, holder)| self.beliefs.hold(lease, holder, now_ms))
+    }
+
+    /// What everybody's own clock says.
+    fn monotonic_ms(&self) -> u64 {
+        u64::try_from(self.clock.monotonic().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Something becomes of a request on its way.
+    pub(crate) fn turn(&mut self, nth: usize, turn: Turn) -> Held {
+        let Some(came) = self.wire.turn(nth, turn)? else { return Ok(()) };
+        self.figures.request(came);
+        if came == "done" { self.model.is_done_in_order(&self.wire) } else { Ok(()) }
     }
 
     /// Every request whose fate is not known is made again.
@@ -266,6 +311,7 @@ impl World {
         found.tries.push(Told::Waiting);
         self.log.say(format!("{} request {request}.{nth} is sent", self.step));
         let command = found.command.clone();
+        self.beliefs.asks(&command.verb, (request, nth), self.monotonic_ms());
         if let Some(task) = boot.ask(request, nth, command) {
             self.on_their_way.push((request, nth, task.abort_handle()));
         }

@@ -1,19 +1,28 @@
 //! The requests that tests make of a daemon.
 
+use crate::weather::Weather;
 use anyhow::{Context as _, Result, bail, ensure};
 use reqwest::{Client, Method, Request, StatusCode, header};
 use serde_json::{Value, json};
-use std::sync::LazyLock;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 /// An answer that takes this long will not come: longer than the longest `wait` a test asks for.
 const ANSWER_MAX: Duration = Duration::from_secs(40);
 
-/// The HTTP API of one boot.
+/// Before a request is made again that was cut off.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// The HTTP API of a daemon. Clones follow it to wherever it listens next.
 #[derive(Clone, Debug)]
 pub struct Api {
     http: Client,
-    base: String,
+    base: Arc<RwLock<String>>,
+    insists: Arc<AtomicBool>,
+    unheard: Arc<Mutex<BTreeMap<String, bool>>>,
+    calm: Arc<tokio::sync::RwLock<()>>,
 }
 
 /// An answer, whatever it says.
@@ -61,14 +70,8 @@ enum Twice {
 }
 
 impl Twice {
-    /// `INTERLOCK_WEATHER=doubled` in the environment asks for it. Not doubled: events without an id, `recreate`,
-    /// rollbacks and unparks, which do twice what they are asked for twice.
+    /// None: events without an id, `recreate`, rollbacks and unparks, which do twice what they are asked for twice.
     fn of(request: &Request) -> Option<Self> {
-        static DOUBLED: LazyLock<bool> =
-            LazyLock::new(|| std::env::var("INTERLOCK_WEATHER").is_ok_and(|weather| weather == "doubled"));
-        if !*DOUBLED {
-            return None;
-        }
         let path: Vec<&str> = request.url().path().trim_matches('/').split('/').collect();
         let body = request.body().and_then(|body| body.as_bytes()).unwrap_or_default();
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -111,19 +114,45 @@ impl Api {
     /// Of a daemon that listens at this URL.
     pub fn new(base: String) -> Result<Api> {
         let http = Client::builder().no_proxy().timeout(ANSWER_MAX).build()?;
-        Ok(Api { http, base })
+        let (base, insists) = (Arc::new(RwLock::new(base)), Arc::default());
+        Ok(Api { http, base, insists, unheard: Arc::default(), calm: Arc::default() })
+    }
+
+    /// Whether what is cut off is asked again: while others than the test kill the daemon.
+    pub(crate) fn insists(&self, insists: bool) {
+        self.insists.store(insists, Ordering::SeqCst);
+    }
+
+    /// The daemon listens here from now on.
+    pub(crate) fn moves(&self, base: String) {
+        *self.base.write().unwrap_or_else(PoisonError::into_inner) = base;
+    }
+
+    /// Nothing is under way while this is held that cannot be asked again.
+    pub(crate) fn calm(&self) -> Arc<tokio::sync::RwLock<()>> {
+        self.calm.clone()
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A request of a path.
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.base))
+        self.http.request(method, self.url(path))
     }
 
     /// Sends a request; what comes back has the type that its status says. In doubled weather what was done and is
-    /// made once is asked for again, and must be answered as what is there already.
+    /// made once is asked for again, and must be answered as what is there already. Where the daemon is killed, what
+    /// may be asked again is asked until it is answered.
     pub async fn ask(&self, request: reqwest::RequestBuilder) -> Result<Reply> {
         let request = request.build()?;
-        let again = Twice::of(&request).and_then(|twice| Some((twice, request.try_clone()?)));
+        let twice = Twice::of(&request);
+        if self.insists.load(Ordering::SeqCst) {
+            return self.insist(request, twice).await;
+        }
+        let again = twice.filter(|_| Weather::now() == Weather::Doubled);
+        let again = again.and_then(|twice| Some((twice, request.try_clone()?)));
         let reply = self.once(request).await?;
         if let Some((twice, request)) = again
             && (200..300).contains(&reply.status)
@@ -132,6 +161,47 @@ impl Api {
             twice.judge(&reply, &self.once(request).await?).with_context(|| format!("{what}, asked twice"))?;
         }
         Ok(reply)
+    }
+
+    /// Asks as a client does that may lose its daemon at any time: until it is answered, if it may ask twice; else
+    /// while nobody kills it.
+    async fn insist(&self, request: Request, twice: Option<Twice>) -> Result<Reply> {
+        if !may_be_asked_again(&request, twice) {
+            let _calm = self.calm.read().await;
+            return self.once(self.where_it_is(request)?).await;
+        }
+        let key = request.headers().get("idempotency-key").map(|id| format!("{} {id:?}", request.url().path()));
+        loop {
+            let again = request.try_clone().context("a request that can be made again")?;
+            match self.once(self.where_it_is(again)?).await {
+                Ok(reply) => return Ok(self.first_is_first(reply, key)),
+                Err(error) if is_cut_off(&error) && self.insists.load(Ordering::SeqCst) => {}
+                Err(error) => return Err(error),
+            }
+            if let Some(key) = &key {
+                self.unheard().entry(key.clone()).or_insert(true);
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    /// Of an event whose answer was lost the first one that is heard is its first.
+    fn first_is_first(&self, reply: Reply, key: Option<String>) -> Reply {
+        let Some(key) = key.filter(|_| (200..300).contains(&reply.status)) else { return reply };
+        let was_unheard = self.unheard().insert(key, false) == Some(true);
+        Reply { replayed: reply.replayed && !was_unheard, ..reply }
+    }
+
+    fn unheard(&self) -> MutexGuard<'_, BTreeMap<String, bool>> {
+        self.unheard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same request where the daemon listens now.
+    fn where_it_is(&self, mut request: Request) -> Result<Request> {
+        let query = request.url().query().map(|query| format!("?{query}")).unwrap_or_default();
+        let url = self.url(&format!("{}{query}", request.url().path()));
+        *request.url_mut() = url.parse().with_context(|| url.clone())?;
+        Ok(request)
     }
 
     async fn once(&self, request: Request) -> Result<Reply> {
@@ -261,6 +331,22 @@ impl Api {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
+}
+
+/// Whether a request does the same twice and is answered the same, so that its answer may be lost. What waits for a
+/// lease is asked again under its grant; it would hold off every kill until its turn.
+fn may_be_asked_again(request: &Request, twice: Option<Twice>) -> bool {
+    match twice {
+        Some(Twice::Event | Twice::There(_)) => true,
+        // The second hears that nothing changed, or is there.
+        Some(Twice::Over | Twice::Gone) => false,
+        None => request.method() == Method::GET || request.url().query().is_some_and(|query| query.contains("wait=")),
+    }
+}
+
+/// Whether a request failed because its daemon went away.
+fn is_cut_off(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<reqwest::Error>().is_some_and(|error| !error.is_timeout() && !error.is_builder())
 }
 
 /// The body of a deploy.

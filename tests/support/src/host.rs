@@ -1,17 +1,22 @@
 //! A daemon in a process of its own, started, killed and stopped by tests; and the process's own side of it.
 
 use crate::api::Api;
+use crate::weather::{Moments, Weather, kill_at_moments, stand_still};
 use anyhow::{Context as _, Result, bail, ensure};
 use interlock_daemon::{Daemon, Options};
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Mutex;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tracing_subscriber::EnvFilter;
 
@@ -115,32 +120,61 @@ pub struct Host {
     program: Program,
     folder: TempDir,
     setup: Setup,
-    child: Option<Child>,
+    child: Running,
     api: Api,
+    weather: Option<AbortHandle>,
+    came: Arc<AtomicU64>,
 }
 
+/// The process, if one runs; shared with whatever the weather does to it.
+pub(crate) type Running = Arc<Mutex<Option<Child>>>;
+
 impl Host {
-    /// A daemon on a new folder.
+    /// A daemon on a new folder, in the weather of this process.
     pub async fn start(program: Program, setup: Setup) -> Result<Host> {
+        Self::start_in(Weather::now(), program, setup).await
+    }
+
+    /// The same, but no weather kills it: for what one boot counts, or cannot boot again.
+    pub async fn start_unkilled(program: Program, setup: Setup) -> Result<Host> {
+        let weather = Some(Weather::now()).filter(|weather| *weather != Weather::Killed);
+        Self::start_in(weather.unwrap_or(Weather::Calm), program, setup).await
+    }
+
+    /// The same in a weather of its own.
+    pub async fn start_in(weather: Weather, program: Program, setup: Setup) -> Result<Host> {
         let mut host = Self::down(program, setup)?;
         host.boot().await?;
+        host.api.insists(weather == Weather::Killed);
+        let (moments, running) = (Moments::of_this_test(), host.child.clone());
+        let (launch, came, api) = (host.launch(), host.came.clone(), host.api.clone());
+        host.weather = match weather {
+            Weather::Calm | Weather::Doubled => None,
+            Weather::Killed => Some(tokio::spawn(kill_at_moments(moments, launch, running, api, came)).abort_handle()),
+            Weather::Late => Some(tokio::spawn(stand_still(moments, running, came)).abort_handle()),
+        };
         Ok(host)
+    }
+
+    /// How often the weather came: kills, or stands.
+    pub fn came(&self) -> u64 {
+        self.came.load(Ordering::SeqCst)
     }
 
     fn down(program: Program, setup: Setup) -> Result<Host> {
         let (folder, api) = (program.folder()?, Api::new(String::new())?);
         std::fs::write(folder.path().join(CONFIG), "")?;
-        Ok(Host { program, folder, setup, child: None, api })
+        Ok(Host { program, folder, setup, child: Running::default(), api, weather: None, came: Arc::default() })
     }
 
-    /// The API of the boot that listens.
+    /// The API of the daemon, wherever it listens.
     pub fn api(&self) -> &Api {
         &self.api
     }
 
     /// A host on a copy of the data folder, which is moved to another place and boots there. The daemon must be gone.
     pub async fn moved(&self) -> Result<Host> {
-        ensure!(self.child.is_none(), "the daemon still runs");
+        ensure!(self.child.lock().await.is_none(), "the daemon still runs");
         let mut host = Self::down(self.program.clone(), self.setup)?;
         copy(&self.data(), &host.data())?;
         host.boot().await?;
@@ -160,12 +194,12 @@ impl Host {
     /// Writes the operator's configuration, and has a daemon that runs read it; back once it has said what came of it.
     pub async fn configure(&self, text: &str) -> Result<()> {
         std::fs::write(self.config(), text)?;
-        if self.child.is_none() {
-            return Ok(());
-        }
+        // Held meanwhile: no other boot reads it.
+        let child = self.child.lock().await;
+        let Some(pid) = child.as_ref().and_then(Child::id) else { return Ok(()) };
         let said = |log: &str| log.matches("configuration read again").count() + log.matches("cannot be used").count();
         let before = said(&self.said()?);
-        self.signal("-HUP").await?;
+        signal_to(pid, "-HUP").await?;
         let reading = async {
             while said(&self.said()?) == before {
                 tokio::time::sleep(Duration::from_millis(2)).await;
@@ -185,52 +219,40 @@ impl Host {
         self.folder.path().join("data")
     }
 
+    fn launch(&self) -> Launch {
+        let (program, setup) = (self.program.path.clone(), self.setup);
+        Launch { program, setup, data: self.data(), config: self.config(), log: self.log() }
+    }
+
     /// Starts a process on the folder and does not wait for it: it may be killed before it listens.
-    pub fn spawn(&mut self) -> Result<Booting> {
-        let log = std::fs::File::options().create(true).append(true).open(self.log())?;
-        let program = &self.program.path;
-        let mut command = match self.setup.file_bytes_max {
-            None => Command::new(program),
-            Some(max) => {
-                let mut shell = Command::new("sh");
-                // In blocks of 512 bytes; the signal ignored, a write says that it failed.
-                let limited = format!("trap '' XFSZ; ulimit -S -f {}; exec \"$0\" \"$@\"", max / 512);
-                shell.args(["-c", &limited]).arg(program);
-                shell
-            }
-        };
-        if let Some(log) = self.setup.log {
-            command.env("RUST_LOG", log);
-        }
-        let mut child = command
-            .arg("serve")
-            .arg(self.data())
-            .arg(self.setup.slots.to_string())
-            .arg(self.setup.stop_within.as_millis().to_string())
-            .arg(self.config())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .kill_on_drop(true)
-            .spawn()
-            .context("start the daemon")?;
-        let out = child.stdout.take().context("its standard output")?;
-        self.child = Some(child);
-        Ok(Booting(BufReader::new(out)))
+    pub async fn spawn(&mut self) -> Result<Booting> {
+        let (child, booting) = self.launch().start()?;
+        *self.child.lock().await = Some(child);
+        Ok(booting)
     }
 
     /// Boots on the folder and waits until it listens.
     pub async fn boot(&mut self) -> Result<()> {
-        let booting = self.spawn()?;
-        let url = booting.url().await?;
-        self.api = Api::new(url)?;
+        let url = self.spawn().await?.url().await?;
+        self.api.moves(url);
         Ok(())
+    }
+
+    /// From now on the test alone says what happens to the daemon.
+    async fn calm(&mut self) -> Result<Child> {
+        // Not while a boot is under way, or a stand.
+        let mut child = self.child.lock().await;
+        if let Some(weather) = self.weather.take() {
+            weather.abort();
+        }
+        self.api.insists(false);
+        child.take().context("a daemon that runs")
     }
 
     /// The disk has room again.
     #[cfg(target_os = "linux")]
     pub async fn make_room(&self) -> Result<()> {
-        let pid = self.child.as_ref().and_then(Child::id).context("a daemon that runs")?;
+        let pid = self.child.lock().await.as_ref().and_then(Child::id).context("a daemon that runs")?;
         let status = Command::new("prlimit").args(["--pid", &pid.to_string(), "--fsize=unlimited"]).status().await;
         ensure!(status.context("prlimit, of util-linux")?.success(), "the limit of {pid} stays");
         Ok(())
@@ -238,20 +260,17 @@ impl Host {
 
     /// Has the daemon stand still until it is killed.
     pub async fn freeze(&self) -> Result<()> {
-        self.signal("-STOP").await
-    }
-
-    async fn signal(&self, name: &str) -> Result<()> {
-        let child = self.child.as_ref().context("a daemon that runs")?;
-        let pid = child.id().context("a daemon that runs")?.to_string();
-        let status = Command::new("kill").args([name, &pid]).status().await.context("kill")?;
-        ensure!(status.success(), "no signal reaches {pid}");
-        Ok(())
+        let child = self.child.lock().await;
+        if let Some(weather) = &self.weather {
+            weather.abort();
+        }
+        self.api.insists(false);
+        signal_to(child.as_ref().and_then(Child::id).context("a daemon that runs")?, "-STOP").await
     }
 
     /// `kill -9`.
     pub async fn kill(&mut self) -> Result<()> {
-        let mut child = self.child.take().context("a daemon that runs")?;
+        let mut child = self.calm().await?;
         child.kill().await.context("kill it")
     }
 
@@ -263,7 +282,7 @@ impl Host {
 
     /// A stop in good order.
     pub async fn stop(&mut self) -> Result<()> {
-        let mut child = self.child.take().context("a daemon that runs")?;
+        let mut child = self.calm().await?;
         drop(child.stdin.take());
         let bound = self.setup.stop_within * 2 + Duration::from_secs(10);
         let status = timeout(bound, child.wait()).await.context("the daemon does not stop")??;
@@ -280,6 +299,9 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
+        if let Some(weather) = self.weather.take() {
+            weather.abort();
+        }
         if std::thread::panicking() {
             let log = std::fs::read_to_string(self.log()).unwrap_or_default();
             let lines: Vec<_> = log.lines().rev().take(40).collect();
@@ -287,6 +309,54 @@ impl Drop for Host {
             lines.iter().rev().for_each(|line| eprintln!("{line}"));
         }
     }
+}
+
+/// What a boot is started with.
+pub(crate) struct Launch {
+    program: PathBuf,
+    setup: Setup,
+    data: PathBuf,
+    config: PathBuf,
+    log: PathBuf,
+}
+
+impl Launch {
+    pub(crate) fn start(&self) -> Result<(Child, Booting)> {
+        let log = std::fs::File::options().create(true).append(true).open(&self.log)?;
+        let mut command = match self.setup.file_bytes_max {
+            None => Command::new(&self.program),
+            Some(max) => {
+                let mut shell = Command::new("sh");
+                // In blocks of 512 bytes; the signal ignored, a write says that it failed.
+                let limited = format!("trap '' XFSZ; ulimit -S -f {}; exec \"$0\" \"$@\"", max / 512);
+                shell.args(["-c", &limited]).arg(&self.program);
+                shell
+            }
+        };
+        if let Some(log) = self.setup.log {
+            command.env("RUST_LOG", log);
+        }
+        let mut child = command
+            .arg("serve")
+            .arg(&self.data)
+            .arg(self.setup.slots.to_string())
+            .arg(self.setup.stop_within.as_millis().to_string())
+            .arg(&self.config)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .context("start the daemon")?;
+        let out = child.stdout.take().context("its standard output")?;
+        Ok((child, Booting(BufReader::new(out))))
+    }
+}
+
+pub(crate) async fn signal_to(pid: u32, signal: &str) -> Result<()> {
+    let status = Command::new("kill").args([signal, &pid.to_string()]).status().await.context("kill")?;
+    ensure!(status.success(), "no signal reaches {pid}");
+    Ok(())
 }
 
 /// A process that has not said yet where it listens.

@@ -32,7 +32,7 @@ pub async fn kill_again_and_again(
         drop(unheard.take());
         let in_boot = nth < kills && below(IN_BOOT) == 0;
         let began = Instant::now();
-        let booting = host.spawn()?;
+        let booting = host.spawn().await?;
         let mut listening = Box::pin(booting.url());
         let url = match in_boot {
             true => {

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! With the feature `host`: a daemon in a process of its own (`host.rs`) and the requests that tests make of it
-//! (`api.rs`), also while it is killed again and again (`kills.rs`).
+//! (`api.rs`), also while it is killed again and again (`kills.rs`), and in every weather (`weather.rs`).
 
 #[cfg(feature = "host")]
 pub mod api;
@@ -17,5 +17,7 @@ mod guests;
 pub mod host;
 #[cfg(feature = "host")]
 pub mod kills;
+#[cfg(feature = "host")]
+pub mod weather;
 
 pub use guests::{guest, guest_folder, hostile_wat};

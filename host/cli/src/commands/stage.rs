@@ -6,7 +6,7 @@ use super::{first, input};
 use crate::failed::{Code, Failed};
 use crate::out::Out;
 use crate::show;
-use interlock_lab::scenario::{self, Scenario, Stage};
+use interlock_lab::scenario::{self, Declared, Scenario, Stage};
 use interlock_manifest::{Manifest, Report};
 use interlock_runtime::{EngineOptions, Engines, Library, LibraryError, Wasm};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,9 @@ const ATTEMPTS_MAX: u32 = 64;
 
 /// A file that holds a scenario ends like this.
 const ENDING: &str = ".scenario.toml";
+
+/// A file that declares a table ends like this.
+const TABLE_ENDING: &str = ".table.toml";
 
 /// A machine's folder and its scenarios.
 #[derive(Clone, Debug)]
@@ -161,9 +164,11 @@ impl Theatre {
     /// The machine of a folder: its component built, compiled and judged.
     ///
     /// # Errors
-    /// [`Failed::Input`] if there is no component, or it cannot run here.
+    /// [`Failed::Input`] if there is no component, or it cannot run here; [`Failed::Shown`] once it has been shown
+    /// what is wrong with a table.
     pub(crate) async fn stage(&self, folder: &Path, manifest: Manifest, out: Out) -> Result<Staged, Failed> {
-        let mut stage = Stage { manifest, component: None, executor: self.executor.clone() };
+        let mut stage =
+            Stage { manifest, component: None, tables: tables(folder, out)?, executor: self.executor.clone() };
         let mut sees_tokens = false;
         if let Some(file) = &stage.manifest.component {
             let path = component(folder, file, Build::IfThere, out).await?;
@@ -196,6 +201,24 @@ pub(crate) fn manifest(folder: &Path, out: Out) -> Result<Manifest, Failed> {
         out.findings_of(&report);
     }
     report.manifest.ok_or(Failed::Shown(Code::Input))
+}
+
+/// The tables that are declared in a machine's folder; everything that is wrong with them is shown.
+fn tables(folder: &Path, out: Out) -> Result<Vec<Declared>, Failed> {
+    let mut files = entries(folder)?;
+    files.retain(|path| path.is_file() && path.to_string_lossy().ends_with(TABLE_ENDING));
+    let (mut tables, mut sound) = (Vec::new(), true);
+    for file in files {
+        let source = input::read(&file)?;
+        match interlock_manifest::parse_table(&file.display().to_string(), &source) {
+            Ok((table, _)) => tables.push(Declared { table, source }),
+            Err(report) => {
+                out.findings_of(&report);
+                sound = false;
+            }
+        }
+    }
+    if sound { Ok(tables) } else { Err(Failed::Shown(Code::Input)) }
 }
 
 /// What can be read of a folder's scenarios, and every problem of those that cannot.

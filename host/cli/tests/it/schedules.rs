@@ -76,7 +76,7 @@ fn a_schedule_is_checked_declared_with_its_folder_shown_paused_and_dropped() -> 
         no schedule is declared: interlock schedule create FOLDER
         $ interlock deploy FOLDER
         door   revision 1 active
-        knock   declaration 1 in force   comes 2028-02-29 HH:MM:SS, 2032-02-29 HH:MM:SS, 2036-02-29 02:30:00
+        knock   declaration 1 in force   comes 2028-02-29 02:30:00, 2032-02-29 02:30:00, 2036-02-29 02:30:00
         $ interlock schedule list
         schedule  rule             entity      event  next                 last
         knock     30 2 29 2 * UTC  door/front  knock  2028-02-29 02:30:00

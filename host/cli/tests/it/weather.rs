@@ -67,7 +67,8 @@ fn shown(folder: &str, guest: &str, library: &Library) -> Result<Shown> {
     let manifest = report.manifest.context("a manifest")?;
     let sees_tokens = component.inspection.can.iter().any(|power| power.name == "fencing");
     let recall = Recall::new(Arc::new(Wasm::new(library.clone())), sees_tokens);
-    let stage = Stage { manifest, component: Some(component.digest), executor: Arc::new(recall.clone()) };
+    let stage =
+        Stage { manifest, component: Some(component.digest), tables: Vec::new(), executor: Arc::new(recall.clone()) };
     let mut scenarios = Vec::new();
     for file in files(&folder)? {
         let name = file.display().to_string();

@@ -326,6 +326,39 @@ fn who_goes_away_before_the_first_answer_leaves_no_place() {
     });
 }
 
+/// Found by the simulator: a client was cut off in line and asked again under its grant; then the broken connection was
+/// found, and what it stood for, or had been granted by then, was given back behind its back.
+#[test]
+fn who_asked_again_keeps_its_place_when_its_first_connection_is_found_broken() {
+    each(|store, clock| async {
+        let crew = Crew::of(store, clock, 4).await;
+        accepted(crew.host.acquire(Principal::local(), ask("one", None)).await);
+        let wait = |label: &'static str| {
+            let host = crew.host.clone();
+            tokio::spawn(async move { host.acquire(Principal::local(), ask(label, Some(60_000))).await })
+        };
+        let cut_off = wait("two");
+        crew.settle().await;
+        let again = wait("two");
+        crew.settle().await;
+        // Its place is that of both, and stays.
+        cut_off.abort();
+        crew.settle().await;
+        let line = |view: Option<crate::LeaseView>| view.map(|view| view.lease.line.len());
+        assert_eq!(line(accepted(crew.host.lease(&lease("quota")).await.map_err(SubmitError::from))), Some(1));
+        crew.advance(5_000).await;
+        let told = again.await;
+        assert!(matches!(told, Ok(Ok(Outcome::Leased { .. }))), "{told:?}");
+        assert_eq!(crew.held_by().await, "two");
+        // Nobody is left and nobody was told: it goes back.
+        let third = wait("three");
+        crew.settle().await;
+        third.abort();
+        crew.settle().await;
+        assert_eq!(line(accepted(crew.host.lease(&lease("quota")).await.map_err(SubmitError::from))), Some(0));
+    });
+}
+
 #[test]
 fn patience_ends_with_who_has_it() {
     each(|store, clock| async {

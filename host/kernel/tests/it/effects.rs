@@ -373,6 +373,27 @@ fn a_late_success_is_undone_where_its_target_says_so() {
     assert_eq!(body.value()["result"]["body"]["id"], 7);
 }
 
+/// Found by the simulator: the next execution was at work, with an older token than what undid the first one's request,
+/// and its own request would have been refused behind it.
+#[test]
+fn what_undoes_a_late_success_does_not_outrank_the_attempt_that_is_at_work() {
+    let undone = ticket().with(|machine| {
+        machine.targets.insert(name("undo"), target("https://tickets.example/{project}"));
+        machine.targets.get_mut(&name("tickets")).unwrap().on_late = OnLate::Compensate(name("undo"));
+    });
+    let (mut world, id) = World::of(undone, "ticket/a");
+    world.send(&id, "open", "o1");
+    world.transition(&id, "waiting", carrying(vec![asked("tickets")])).unwrap();
+    try_it(&mut world, &id, 1).unwrap();
+    world.send(&id, "stop", "s1");
+    world.send(&id, "open", "o2");
+    settle(&mut world, &id, 1, 1, Tried::Done(said(201, "7")));
+    let open = world.head(&id).lock.and_then(|lock| lock.attempt).unwrap();
+    assert_eq!(effect(&world, &id, 2).unwrap().token, open.token, "at work: as one of its own");
+    world.transition(&id, "waiting", carrying(vec![asked("tickets")])).unwrap();
+    assert_eq!(effect(&world, &id, 3).unwrap().token, open.token, "behind it in the lane, and no lower");
+}
+
 #[test]
 fn a_late_success_is_an_event_where_its_target_says_so() {
     let late = ticket()

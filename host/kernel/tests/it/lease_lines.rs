@@ -56,6 +56,27 @@ fn patience_ends_at_its_time() {
     assert_eq!(world.code(ask("build", "two", 5_000).waits(0).into()), Code::Busy, "no patience is no place");
 }
 
+/// Found by the simulator: delay and patience were over by one look, nobody had the lease or wanted it any more, and its
+/// record went without a word to the client that still waited.
+#[test]
+fn who_stood_in_line_is_told_also_when_nobody_is_left_to_have_it() {
+    let mut world = World::with(pool_machine());
+    world.granted(ask("build", "one", 5_000).delayed(3_000));
+    world.pass(5_000);
+    world.ok(Verb::Lapse(lease("build")));
+    assert!(matches!(world.ok(ask("build", "two", 5_000).waits(2_000).into()), Outcome::InLine { .. }));
+    world.pass(60_000);
+    world.ok(Verb::Lapse(lease("build")));
+    assert!(
+        world.wakes.iter().any(|wake| matches!(wake, Wake::Granted(name) if *name == lease("build"))),
+        "{:?}",
+        world.wakes
+    );
+    let left = world.lease("build");
+    assert!(left.line.is_empty() && left.holder.is_none() && left.delay.is_none(), "{left:?}");
+    assert_eq!(left.due, Some(StoreTime(world.store + LEASE_KEPT_MS)), "kept from now on");
+}
+
 #[test]
 fn after_a_loss_only_the_former_owner_may_take_it_until_the_delay_is_over() {
     let mut world = World::with(pool_machine());

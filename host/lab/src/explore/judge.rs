@@ -2,6 +2,7 @@
 
 use super::world::World;
 use super::{Broken, Plan};
+use crate::TableRows;
 use crate::lab::LabError;
 use crate::scenario::{Promise, Request};
 use interlock_coordinator::{EntityView, LeaseView, PAGE_MAX};
@@ -45,6 +46,7 @@ pub(super) fn moment(
     before: &[Option<Before>],
     views: &[Option<EntityView>],
     leases: &[LeaseView],
+    tables: &[TableRows],
 ) -> Option<Broken> {
     if let Some(hung) = world.lab.hung().first() {
         let got = "a step that computed on for 10 s of real time".to_owned();
@@ -67,7 +69,7 @@ pub(super) fn moment(
             }
         }
     }
-    promised(world, &plan.scenario.always, views, leases)
+    promised(world, &plan.scenario.always, views, leases, tables)
 }
 
 /// What has to hold once nothing more happens.
@@ -76,6 +78,7 @@ pub(super) fn end(
     plan: &Plan<'_>,
     views: &[Option<EntityView>],
     leases: &[LeaseView],
+    tables: &[TableRows],
 ) -> Result<Option<Broken>, LabError> {
     for view in views.iter().flatten() {
         if let Some(broken) = rests(plan, view) {
@@ -86,7 +89,7 @@ pub(super) fn end(
             return Ok(Some(broken));
         }
     }
-    Ok(promised(world, &plan.scenario.eventually, views, leases))
+    Ok(promised(world, &plan.scenario.eventually, views, leases, tables))
 }
 
 /// Nobody is left behind: parked, or locked with nothing to come.
@@ -155,9 +158,14 @@ fn promised(
     promises: &[Promise],
     views: &[Option<EntityView>],
     leases: &[LeaseView],
+    tables: &[TableRows],
 ) -> Option<Broken> {
     let requests = world.lab.requests();
     for promise in promises {
+        if let Err((table, why)) = promise.judge_rows(tables) {
+            let (promise, entity) = (promise.name.clone(), format!("table {table}"));
+            return Some(Broken { promise, entity, expected: why.expected, got: why.got });
+        }
         for view in views.iter().flatten() {
             if let Err(why) = promise.judge(view, leases, &requests) {
                 return broken(&promise.name, &view.id, why.expected, why.got);

@@ -17,7 +17,7 @@ mod search;
 mod world;
 
 use crate::lab::LabError;
-use crate::scenario::{Act, Ask, Deed, Parked, Request, Scenario, Stage};
+use crate::scenario::{Act, Ask, Asking, Deed, Parked, Request, Scenario, Stage};
 use crate::story::Story;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::timer::Due;
@@ -142,7 +142,7 @@ pub struct Told {
 pub struct Broken {
     /// The promise, by its name.
     pub promise: String,
-    /// Of which entity.
+    /// Of which entity, or table.
     pub entity: String,
     /// What was promised.
     pub expected: String,
@@ -184,10 +184,12 @@ struct Plan<'s> {
     entities: Vec<EntityId>,
     /// What clients do.
     acts: Vec<Does<'s>>,
-    /// The entity of each, by its place; a lease is of none.
+    /// The entity of each, by its place; a lease or a row is of none.
     of_act: Vec<usize>,
     /// Whether the machine can have leases, or a client does something with one.
     leased: bool,
+    /// Whether there are tables.
+    tabled: bool,
     /// Whether being parked is a good end.
     may_park: bool,
     all_orders: bool,
@@ -218,6 +220,7 @@ impl<'s> Plan<'s> {
             let ask = act.ask().and_then(|ask| entities.iter().position(|entity| *entity == ask.entity));
             ask.unwrap_or(usize::MAX)
         };
+        let tabled = !stage.tables.is_empty();
         let leased = !stage.manifest.machine.leases.granted.is_empty();
         let parks = |parked: &Option<Parked>| matches!(parked, Some(Parked::Yes | Parked::Because(_)));
         let named = scenario.explore;
@@ -229,9 +232,10 @@ impl<'s> Plan<'s> {
             stage,
             of_act: acts.iter().map(place).collect(),
             acts,
-            // What different entities do is about the same leases.
-            all_orders: options.all_orders || leased,
+            // What different entities do is about the same leases and rows.
+            all_orders: options.all_orders || leased || tabled,
             leased,
+            tabled,
             dated,
             may_park: scenario.then.iter().any(|then| parks(&then.parked)),
             bounds: Bounds {
@@ -253,6 +257,7 @@ impl<'s> Plan<'s> {
 enum Does<'s> {
     Ask(&'s Ask),
     Lease(&'s Deed),
+    Rows(&'s Asking),
 }
 
 impl<'s> Does<'s> {
@@ -260,6 +265,7 @@ impl<'s> Does<'s> {
         match act {
             Act::Ask(ask) => Some(Self::Ask(ask)),
             Act::Lease(deed) => Some(Self::Lease(deed)),
+            Act::Rows(asking) => Some(Self::Rows(asking)),
             Act::Advance(_) | Act::Crash | Act::Down(_) | Act::Wall(_) | Act::Fault(_) | Act::Expect(_) => None,
         }
     }
@@ -267,12 +273,16 @@ impl<'s> Does<'s> {
     fn ask(&self) -> Option<&'s Ask> {
         match self {
             Self::Ask(ask) => Some(ask),
-            Self::Lease(_) => None,
+            Self::Lease(_) | Self::Rows(_) => None,
         }
     }
 
     /// Whether it has an id by which a second delivery is known.
     fn is_event(&self) -> bool {
-        self.ask().is_some_and(|ask| matches!(ask.request, Request::Send { .. }))
+        match self {
+            Self::Ask(ask) => matches!(ask.request, Request::Send { .. }),
+            Self::Lease(_) => false,
+            Self::Rows(asking) => asking.ask.id.is_some(),
+        }
     }
 }

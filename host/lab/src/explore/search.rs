@@ -127,12 +127,12 @@ impl Search<'_> {
         sleep: BTreeSet<Choice>,
         before: &[Option<Before>],
     ) -> Result<Entered, LabError> {
-        let (views, leases) = (world.views()?, world.leases()?);
-        if let Some(broken) = judge::moment(world, self.plan, before, &views, &leases) {
+        let (views, leases, tables) = (world.views()?, world.leases()?, world.tables()?);
+        if let Some(broken) = judge::moment(world, self.plan, before, &views, &leases, &tables) {
             return Ok(Entered::Broken(broken));
         }
         let coming = world.lab.coming()?;
-        let key = world.key(&views, &leases, &coming)?;
+        let key = world.key(&views, &leases, &tables, &coming)?;
         let visits = self.visited.entry(key).or_default();
         if visits.iter().any(|(then, slept)| *then <= used && slept.is_subset(&sleep)) {
             self.counts.equal = self.counts.equal.saturating_add(1);
@@ -147,7 +147,7 @@ impl Search<'_> {
             if is_new {
                 self.counts.ends = self.counts.ends.saturating_add(1);
             }
-            if let Some(broken) = judge::end(world, self.plan, &views, &leases)? {
+            if let Some(broken) = judge::end(world, self.plan, &views, &leases, &tables)? {
                 return Ok(Entered::Broken(broken));
             }
         }
@@ -212,8 +212,8 @@ fn play_once(plan: &Plan<'_>, recall: &Recall, path: &Path, story: Option<Story>
     let mut before = vec![None; plan.entities.len()];
     let mut script = path.0.iter().copied();
     let broken = loop {
-        let (views, leases) = (world.views()?, world.leases()?);
-        let broken = judge::moment(&world, plan, &before, &views, &leases);
+        let (views, leases, tables) = (world.views()?, world.leases()?, world.tables()?);
+        let broken = judge::moment(&world, plan, &before, &views, &leases, &tables);
         if broken.is_some() {
             break broken;
         }
@@ -225,7 +225,7 @@ fn play_once(plan: &Plan<'_>, recall: &Recall, path: &Path, story: Option<Story>
             None => match world.enabled(&leases, &coming, false).into_iter().next() {
                 Some(choice) if taken.len() < plan.bounds.depth => choice,
                 Some(_) => break None,
-                None => break judge::end(&world, plan, &views, &leases)?,
+                None => break judge::end(&world, plan, &views, &leases, &tables)?,
             },
         };
         if world.enabled(&leases, &coming, true).contains(&choice) && world.take(choice)? {

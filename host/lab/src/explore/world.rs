@@ -3,6 +3,7 @@
 use super::choice::Choice;
 use super::recall::Recall;
 use super::{Does, Plan};
+use crate::TableRows;
 use crate::hand::{Asked, Held, Seen, Told};
 use crate::lab::{Fault, Lab, LabError};
 use crate::receiver::{Pending, Reply};
@@ -11,8 +12,8 @@ use crate::story::{Story, of_call, of_fault, of_seen};
 use interlock_coordinator::{Awaited, Coming, EffectView, EntityView, LeaseView, SubmitError};
 use interlock_kernel::command::{Change, LeaseAsk, Outcome};
 use interlock_kernel::doc::Digest;
-use interlock_kernel::ids::Principal;
-use interlock_kernel::record::{AnswerKind, Owner, Stands, Terms};
+use interlock_kernel::ids::{Principal, RowKey};
+use interlock_kernel::record::{AnswerKind, Claimant, Owner, Stands, Terms};
 use interlock_kernel::rows::{RowAnswer, RowShown};
 use interlock_kernel::time::{Span, StoreTime};
 use interlock_kernel::view::{LeaseClaim, Start};
@@ -51,8 +52,14 @@ impl<'p> World<'p> {
     pub(super) fn new(plan: &'p Plan<'p>, recall: &Recall, story: Option<Story>) -> Result<Self, LabError> {
         let stage = Stage { executor: Arc::new(recall.clone()), ..plan.stage.clone() };
         let arrived = vec![None; plan.acts.len()];
-        let mut world =
-            Self { plan, lab: stage.lab()?, arrived, clients: Clients::default(), locals: BTreeMap::new(), story };
+        let mut world = Self {
+            plan,
+            lab: stage.filled(&plan.scenario.filled)?,
+            arrived,
+            clients: Clients::default(),
+            locals: BTreeMap::new(),
+            story,
+        };
         for given in &plan.scenario.given {
             let made = world.lab.submit(Principal::local(), given.verb());
             made.map_err(|why| LabError::Boot(format!("{} was not made: {why}", given.entity)))?;
@@ -195,7 +202,9 @@ impl<'p> World<'p> {
             | Choice::Silence(entity, nth) => self.reply(entity, nth, choice),
             Choice::Act(act) if self.arrived.get(act).is_some_and(Option::is_none) => self.arrive(act),
             Choice::Again(act) if self.arrived.get(act).is_some_and(Option::is_some) => {
-                self.host("the same event is delivered once more");
+                let what =
+                    if self.plan.acts.get(act).is_some_and(|act| act.ask().is_some()) { "event" } else { "request" };
+                self.host(&format!("the same {what} is delivered once more"));
                 self.arrive(act)
             }
             Choice::Act(_) | Choice::Again(_) => Ok(false),
@@ -243,6 +252,14 @@ impl<'p> World<'p> {
                 let answer = self.clients.act(&mut self.lab, deed);
                 if let Some(story) = &mut self.story {
                     story.leased(at_ms, deed, &answer);
+                }
+                self.heard(act, answer);
+            }
+            Some(Does::Rows(asking)) => {
+                let at_ms = self.lab.passed_ms();
+                let answer = self.lab.rows(asking.ask.clone());
+                if let Some(story) = &mut self.story {
+                    story.rowed(at_ms, asking, &answer);
                 }
                 self.heard(act, answer);
             }
@@ -336,12 +353,18 @@ impl<'p> World<'p> {
         if self.plan.leased { Ok(self.lab.leases()?) } else { Ok(Vec::new()) }
     }
 
+    /// The tables with their rows; none are read where there are none.
+    pub(super) fn tables(&self) -> Result<Vec<TableRows>, LabError> {
+        if self.plan.tabled { self.lab.tables() } else { Ok(Vec::new()) }
+    }
+
     /// Names what can follow from here: two worlds with the same key have the same futures. Numbers that
     /// only grow (versions, tokens, executions) and moments are left out; what is left of each wait is in.
     pub(super) fn key(
         &self,
         views: &[Option<EntityView>],
         leases: &[LeaseView],
+        tables: &[TableRows],
         coming: &[Coming],
     ) -> Result<Digest, LabError> {
         let mut text = String::new();
@@ -361,8 +384,19 @@ impl<'p> World<'p> {
         for lease in leases {
             held(&mut text, lease, views);
         }
+        let store_ms = self.lab.read(|host| async move { Ok(host.now().store_ms) })?;
+        for table in tables {
+            stock(&mut text, table, views, store_ms);
+        }
+        if self.plan.tabled {
+            self.remembered(&mut text)?;
+        }
         for (act, answer) in self.plan.acts.iter().zip(&self.arrived) {
             let _ = write!(text, "|{}", answer.is_some());
+            // What a client would be answered again.
+            if let (Does::Rows(_), Some(Ok(Outcome::Rows { answers, .. }))) = (act, answer) {
+                let _ = write!(text, " {}", rows(answers));
+            }
             let Some(ask) = act.ask() else { continue };
             if let Request::Send { id, .. } = &ask.request {
                 let entity = &ask.entity;
@@ -401,6 +435,18 @@ impl<'p> World<'p> {
             }
         }
         let _ = write!(text, "|{}", self.lab.receivers_know());
+        Ok(())
+    }
+
+    /// What steps that ask again are answered.
+    fn remembered(&self, text: &mut String) -> Result<(), LabError> {
+        for entity in &self.plan.entities {
+            for (name, memo) in self.lab.read(|host| async move { host.memos_of(entity).await })? {
+                let claims: Vec<Vec<&RowKey>> =
+                    memo.claims.iter().map(|claim| claim.rows.iter().map(|(key, _)| key).collect()).collect();
+                let _ = write!(text, "|memo {:?} {} {claims:?}", name.0, rows(&memo.answers));
+            }
+        }
         Ok(())
     }
 
@@ -468,6 +514,32 @@ fn held(text: &mut String, view: &LeaseView, views: &[Option<EntityView>]) {
     for waiter in &view.lease.line {
         let patience = waiter.until.map(left);
         let _ = write!(text, " waits {} {} {patience:?}", owner(&waiter.owner, views), terms(waiter.terms));
+    }
+}
+
+/// A table: its rows in the order of their insertion, without the numbers and moments that differ between equal
+/// worlds. Which was changed before which is in it, and what time has yet to do.
+fn stock(text: &mut String, table: &TableRows, views: &[Option<EntityView>], store_ms: u64) {
+    let mut rows: Vec<_> = table.rows.iter().collect();
+    let mut changed: Vec<_> = rows.iter().map(|(_, row)| row.updated).collect();
+    changed.sort();
+    rows.sort_by_key(|(_, row)| row.created);
+    let _ = write!(text, "|table {}", table.name);
+    for (key, row) in rows {
+        let turn = changed.iter().position(|place| *place == row.updated);
+        let left = |at: Option<StoreTime>| at.map(|at| at.0.saturating_sub(store_ms));
+        let _ = write!(text, " {key} {} {turn:?} {} {:?} {:?}", row.value, row.claims, left(row.until), left(row.due));
+        if let Some(claim) = &row.claim {
+            let _ = write!(text, " {} {}", claimant(&claim.by, views), claim.back);
+        }
+    }
+}
+
+/// Who has claimed a row: an execution by its entity, and whether it is the one that has it now.
+fn claimant(by: &Claimant, views: &[Option<EntityView>]) -> String {
+    match by {
+        Claimant::Client(label) => format!("client {label}"),
+        Claimant::Execution(execution) => owner(&Owner::Execution(execution.clone()), views),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::judge::{Broken, broken, locked, outcome, parked};
 use super::{Answer, AnswerKind, Made, Request, Then};
+use crate::TableRows;
 use interlock_coordinator::{EntityView, LeaseView, SubmitError};
 use interlock_kernel::command::Outcome;
 use interlock_kernel::doc::Doc;
@@ -130,6 +131,7 @@ pub(super) fn all(
     history: &[String],
     answers: &BTreeMap<EventId, Heard>,
     leases: &[LeaseView],
+    tables: &[TableRows],
     requests: &[crate::Request],
 ) -> Vec<(String, Broken)> {
     let mut missed = Missed { key: then.entity.key.to_string(), all: Vec::new() };
@@ -138,6 +140,7 @@ pub(super) fn all(
             missed.all.push((missed.key.clone(), gone(format!("there, in {}", view.head.state), "not there")));
         }
         (None, Some(false)) => {}
+        (None, None) if then.is_aside() => {}
         (None, _) => missed.all.push((missed.key.clone(), gone("not there".to_owned(), "there"))),
         (Some(view), _) => entity(then, view, &mut missed),
     }
@@ -156,6 +159,13 @@ pub(super) fn all(
     for (name, holding) in &then.leases {
         let found = holding.judge(leases.iter().find(|view| view.name == *name));
         missed.all.extend(found.into_iter().map(|(what, broken)| (format!("{what} of the lease {name}"), broken)));
+    }
+    for wanted in &then.rows {
+        missed.all.extend(wanted.judge(tables).err().map(|broken| (wanted.to_string(), broken)));
+    }
+    for wanted in &then.counts {
+        let what = || format!("the number of rows in {}", wanted.table);
+        missed.all.extend(wanted.judge(tables).err().map(|broken| (what(), broken)));
     }
     if let Some(wanted) = &then.made {
         missed.add("requests", made(wanted, &then.entity, requests));
@@ -261,7 +271,7 @@ fn made(wanted: &[Made], entity: &EntityId, requests: &[crate::Request]) -> Resu
 }
 
 /// Every field of an expected object is in the other, at any depth; all else is the same.
-fn within(wanted: &Json, got: &Json) -> bool {
+pub(super) fn within(wanted: &Json, got: &Json) -> bool {
     match (wanted, got) {
         (Json::Object(wanted), Json::Object(got)) => {
             wanted.iter().all(|(name, wanted)| got.get(name).is_some_and(|got| within(wanted, got)))

@@ -72,5 +72,6 @@ pub(super) fn of_coming(coming: &Coming) -> String {
         Awaited::Effect(target, number) => format!("the next try of effect {number} on {target} in {within}"),
         Awaited::Answer(target, number) => format!("the timeout of effect {number} on {target} in {within}"),
         Awaited::Lapse(lease) | Awaited::AttemptLapse(lease) => format!("the end of the lease {lease} in {within}"),
+        Awaited::Row(table, key) => format!("what time does to the row {table}/{key} in {within}"),
     }
 }

@@ -1,9 +1,10 @@
 //! Whether an entity is as a promise says.
 
 use super::{AtMost, Ending, Parked, Promise, Test, lease};
-use crate::Request;
+use crate::{Request, TableRows};
 use interlock_coordinator::{EntityView, LeaseView};
 use interlock_kernel::doc::Doc;
+use interlock_kernel::ids::TableName;
 use interlock_kernel::value::{Roots, Verdict};
 use std::fmt;
 
@@ -28,7 +29,8 @@ impl Promise {
     /// # Errors
     /// [`Broken`] if it does not.
     pub fn judge(&self, view: &EntityView, leases: &[LeaseView], requests: &[Request]) -> Result<(), Broken> {
-        let concerned = self.entity.as_ref().is_none_or(|entity| view.id == *entity)
+        let concerned = !self.is_about_rows()
+            && self.entity.as_ref().is_none_or(|entity| view.id == *entity)
             && self.when.as_ref().is_none_or(|when| when.judge(view, leases).is_ok());
         if !concerned {
             return Ok(());
@@ -54,6 +56,20 @@ impl AtMost {
 }
 
 impl Promise {
+    /// Whether it is about rows, and of no entity.
+    #[must_use]
+    pub fn is_about_rows(&self) -> bool {
+        !self.counts.is_empty()
+    }
+
+    /// Whether rows are as it says; the tables that it is about, and what is not so.
+    ///
+    /// # Errors
+    /// The first count that does not hold, with its table.
+    pub fn judge_rows(&self, tables: &[TableRows]) -> Result<(), (TableName, Broken)> {
+        self.counts.iter().try_for_each(|one| one.judge(tables).map_err(|why| (one.table.clone(), why)))
+    }
+
     /// Whether it hangs on who has leases.
     #[must_use]
     pub fn is_about_leases(&self) -> bool {

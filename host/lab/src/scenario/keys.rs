@@ -16,6 +16,7 @@ macro_rules! keys {
 keys! {
     SCENARIO "" "a scenario" ["scenario" "given" "replies" "when" "then" "always" "eventually" "explore"]
     GIVEN "given" "a given entity" ["key" "desired" "labels"]
+    FILLED "filled" "given rows" ["rows"]
     HELD "held" "a given lease" ["lease" "by" "ttl" "hold_max" "lock_delay"]
     SEND "send" "a `send`" [
         "send" "payload" "id" "expect_version" "expect_generation" "expect_visit" "expect_execution" "entity" "answer"
@@ -29,6 +30,7 @@ keys! {
     ACQUIRE "acquire" "an `acquire`" ["acquire" "by" "ttl" "hold_max" "lock_delay" "wait" "answer" "then"]
     EXTEND "extend" "an `extend`" ["extend" "by" "ttl" "answer" "then"]
     RELEASE "release" "a `release`" ["release" "by" "answer" "then"]
+    ROWS "rows" "a request on `rows`" ["rows" "by" "id" "answer" "then"]
     ADVANCE "advance" "an `advance`" ["advance" "then"]
     CRASH "crash" "a `crash`" ["crash" "then"]
     DOWN "down" "a `down`" ["down" "then"]
@@ -38,13 +40,14 @@ keys! {
     FAULT "fault" "a fault" ["step" "call" "attempt" "what" "times" "entity"]
     THEN "then" "what must be so" [
         "entity" "exists" "state" "version" "generation" "observed" "desired" "data" "outputs" "parked" "locked"
-        "attempts" "inbox" "outcome" "conditions" "answers" "history" "leases" "made"
+        "attempts" "inbox" "outcome" "conditions" "answers" "history" "leases" "rows" "counts" "made"
     ]
     PROMISE "promise" "a promise" [
-        "name" "entity" "when" "state" "parked" "locked" "outcome" "holds" "all" "any" "field" "op" "value" "made"
+        "name" "entity" "when" "state" "parked" "locked" "outcome" "holds" "all" "any" "field" "op" "value" "made" "counts"
     ]
     TEST "test" "a test" ["state" "parked" "locked" "outcome" "holds" "all" "any" "field" "op" "value"]
     HOLDING "holding" "what a lease must be like" ["holder" "in_line" "history"]
+    COUNTED "counted" "a count of rows" ["table" "where" "is" "at_least" "at_most"]
     REPLY "reply" "what a target replies" ["target" "status" "body" "what" "times"]
     MADE "made" "a request that was made" ["target" "url" "body" "tries"]
     AT_MOST "at-most" "a bound on requests" ["target" "at_most"]

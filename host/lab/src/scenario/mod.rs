@@ -12,13 +12,15 @@ mod keys;
 mod lease;
 mod play;
 mod read;
+mod rows;
 
 pub use coverage::{By, Coverage, Point, Refused, Row, Way};
 pub use judge::Broken;
 pub(crate) use lease::Clients;
 pub use lease::{Deed, Does, Holding, Whose};
-pub use play::{End, Miss, Played, Stage, Weather, play, play_in};
+pub use play::{Declared, End, Miss, Played, Stage, Weather, play, play_in};
 pub use read::read;
+pub use rows::{Asking, Counted, Filled, Stands};
 
 use crate::{Asked, Fault, Reply};
 use interlock_kernel::command::{Create, LeaseAsk, OnExisting, Verb};
@@ -43,6 +45,8 @@ pub struct Scenario {
     pub file: String,
     /// Entities that are there before anything happens, at rest.
     pub given: Vec<Given>,
+    /// Rows that are there before anything happens.
+    pub filled: Vec<Filled>,
     /// Leases that clients have before anything happens.
     pub held: Vec<(usize, Deed)>,
     /// How targets reply; one of which nothing is said answers 200.
@@ -131,6 +135,8 @@ pub enum Act {
     Ask(Ask),
     /// A client does something with a lease.
     Lease(Deed),
+    /// A client does something with rows.
+    Rows(Box<Asking>),
     /// Time passes.
     Advance(Advance),
     /// The host is killed, and boots again at once.
@@ -436,8 +442,50 @@ pub struct Then {
     pub history: Vec<String>,
     /// Leases, by name.
     pub leases: BTreeMap<LeaseName, Holding>,
+    /// Rows.
+    pub rows: Vec<Stands>,
+    /// How many rows there are.
+    pub counts: Vec<Counted>,
     /// The requests of it that arrived somewhere, in the order in which they first did; these and no other.
     pub made: Option<Vec<Made>>,
+}
+
+impl Then {
+    /// Whether it says something of rows alone.
+    fn is_aside(&self) -> bool {
+        let Self { entity, line, rows, counts, .. } = self;
+        let (rows, counts) = (rows.clone(), counts.clone());
+        let aside = Self { rows, counts, ..Self::of(entity.clone(), *line) };
+        *self == aside
+    }
+
+    /// Nothing of an entity.
+    fn of(entity: EntityId, line: usize) -> Self {
+        Self {
+            entity,
+            line,
+            exists: None,
+            state: Vec::new(),
+            version: None,
+            generation: None,
+            observed: None,
+            desired: None,
+            data: None,
+            outputs: None,
+            parked: None,
+            locked: None,
+            attempts: None,
+            inbox: None,
+            outcome: None,
+            conditions: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            history: Vec::new(),
+            leases: BTreeMap::new(),
+            rows: Vec::new(),
+            counts: Vec::new(),
+            made: None,
+        }
+    }
 }
 
 /// Whether, or why, an entity is parked.
@@ -460,7 +508,7 @@ pub enum Ending {
     Failed,
 }
 
-/// Something an author promises of every entity of a story, or of one.
+/// Something an author promises of every entity of a story, of one, or of the rows of tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Promise {
     /// In a sentence.
@@ -475,6 +523,8 @@ pub struct Promise {
     pub hold: Test,
     /// How many of its requests may have arrived.
     pub made: Option<AtMost>,
+    /// How many rows there may be: such a promise is about nothing else.
+    pub counts: Vec<Counted>,
 }
 
 /// What an entity is like; all that is named must be so.

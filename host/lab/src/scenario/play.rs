@@ -11,15 +11,17 @@ pub use weather::{End, Weather};
 use super::check::{self, Heard};
 use super::coverage::{Cover, Point};
 use super::{
-    Act, Advance, Answer, AnswerKind, Ask, Call, CallKind, Clients, Deed, Planted, Promise, Request, Scenario, Then,
-    idle,
+    Act, Advance, Answer, AnswerKind, Ask, Asking, Call, CallKind, Clients, Deed, Filled, Planted, Promise, Request,
+    Scenario, Then, idle,
 };
 use crate::story::{Story, of_fault};
 use crate::{Fault, Held, Lab, LabError, Turn};
 use interlock_coordinator::{EntityView, Executor, LeaseView};
-use interlock_kernel::doc::Digest;
-use interlock_kernel::ids::{EntityId, EventId, Principal};
+use interlock_kernel::doc::{Digest, Doc};
+use interlock_kernel::ids::{EntityId, EventId, Principal, RowKey, TableName};
+use interlock_kernel::table::Table;
 use interlock_kernel::time::Span;
+use interlock_kernel::value::Value;
 use interlock_manifest::Manifest;
 use interlock_store::Fault as StoreFault;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +39,19 @@ pub struct Stage {
     pub manifest: Manifest,
     /// Its component's digest, if it has one.
     pub component: Option<Digest>,
+    /// Tables that are declared before anything happens.
+    pub tables: Vec<Declared>,
     /// Runs its steps: on the runtime it is called in, or on threads of its own.
     pub executor: Arc<dyn Executor>,
+}
+
+/// A table as an operator declares it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declared {
+    /// The table.
+    pub table: Table,
+    /// The text that says so.
+    pub source: String,
 }
 
 impl Stage {
@@ -47,7 +60,27 @@ impl Stage {
     /// # Errors
     /// [`LabError`].
     pub fn lab(&self) -> Result<Lab, LabError> {
+        self.filled(&[])
+    }
+
+    /// The same with rows in its tables.
+    ///
+    /// # Errors
+    /// [`LabError`]: also if there is no such table, or its schema refuses a row.
+    pub(crate) fn filled(&self, filled: &[Filled]) -> Result<Lab, LabError> {
         let mut lab = Lab::new(self.executor.clone())?;
+        for Declared { table, source } in &self.tables {
+            let of_it = filled.iter().filter(|filled| filled.table == table.name).flat_map(|filled| &filled.rows);
+            let key = |key: &RowKey| Value::Json(Doc::new(key.as_str().into()));
+            let rows = of_it.map(|(row, value)| (key(row), value.clone())).collect();
+            let declared = lab.declare_filled(table, source, rows);
+            declared.map_err(|why| LabError::Boot(format!("the table {} was not declared: {why}", table.name)))?;
+        }
+        let is_declared = |filled: &&Filled| self.tables.iter().any(|declared| declared.table.name == filled.table);
+        if let Some(Filled { table, .. }) = filled.iter().find(|filled| !is_declared(filled)) {
+            let why = format!("expected a file {table}.table.toml beside the machine, got none: rows of it are given");
+            return Err(LabError::Boot(why));
+        }
         let deployed = lab.deploy(&self.manifest, &self.manifest.source, self.component);
         deployed.map_err(|why| LabError::Boot(format!("the machine was not deployed: {why}")))?;
         Ok(lab)
@@ -120,7 +153,7 @@ pub fn play(scenario: &Scenario, stage: &Stage) -> Result<Played, LabError> {
 /// # Errors
 /// As [`play`].
 pub fn play_in(scenario: &Scenario, stage: &Stage, weather: Weather) -> Result<Played, LabError> {
-    let lab = stage.lab()?;
+    let lab = stage.filled(&scenario.filled)?;
     let mut player = Player {
         lab,
         scenario,
@@ -131,6 +164,7 @@ pub fn play_in(scenario: &Scenario, stage: &Stage, weather: Weather) -> Result<P
         planted: Vec::new(),
         misses: Vec::new(),
         broken: BTreeSet::new(),
+        broken_of_rows: BTreeSet::new(),
         heard: BTreeMap::new(),
         clients: Clients::default(),
         cover: Cover::new(&stage.manifest.machine, scenario),
@@ -179,6 +213,8 @@ struct Player<'s> {
     misses: Vec<Miss>,
     /// Promises that were broken, by line, and whose.
     broken: BTreeSet<(usize, EntityId)>,
+    /// The same of promises that are about rows.
+    broken_of_rows: BTreeSet<(usize, TableName)>,
     heard: BTreeMap<EventId, Heard>,
     clients: Clients,
     cover: Cover<'s>,
@@ -239,6 +275,7 @@ impl<'s> Player<'s> {
         match act {
             Act::Ask(ask) => return self.ask(line, ask),
             Act::Lease(deed) => return self.lease(line, deed),
+            Act::Rows(asking) => return self.rows(line, asking),
             Act::Expect(then) => return self.expect(then),
             Act::Fault(planted) => self.planted.push(Trap { line, planted, left: planted.times }),
             Act::Advance(Advance::By(ms)) => return self.advance(*ms),
@@ -297,6 +334,14 @@ impl<'s> Player<'s> {
         self.settle()
     }
 
+    fn rows(&mut self, line: usize, asking: &'s Asking) -> Result<(), LabError> {
+        let at_ms = self.lab.passed_ms();
+        let answer = self.lab.rows(asking.ask.clone());
+        self.story.rowed(at_ms, asking, &answer);
+        self.compare(line, &asking.to_string(), asking.answer.as_ref(), &Heard::of(&answer, 0));
+        self.settle()
+    }
+
     fn compare(&mut self, line: usize, what: &str, expected: Option<&Answer>, heard: &Heard) {
         let what = format!("the answer to {what}");
         match expected {
@@ -320,9 +365,10 @@ impl<'s> Player<'s> {
         let history = self.cover.sentences(&then.entity);
         // The story goes on behind it if something is promised in the end.
         let at = crate::story::clock(self.lab.passed_ms());
+        let tables = if then.rows.is_empty() && then.counts.is_empty() { Vec::new() } else { self.lab.tables()? };
         let requests = self.lab.requests();
         let expected = self.weather.expected(then);
-        for (what, broken) in check::all(&expected, view.as_ref(), history, &answers, &leases, &requests) {
+        for (what, broken) in check::all(&expected, view.as_ref(), history, &answers, &leases, &tables, &requests) {
             self.miss(then.line, &format!("{what}, at {at}"), broken.expected, broken.got);
         }
         Ok(())
@@ -395,6 +441,7 @@ impl<'s> Player<'s> {
     fn promises(&mut self, promises: &[Promise], word: &str) -> Result<(), LabError> {
         let about_leases = promises.iter().any(Promise::is_about_leases);
         let leases = if about_leases { self.lab.leases()? } else { Vec::new() };
+        self.promises_of_rows(promises, word)?;
         let requests = self.lab.requests();
         for entity in self.entities.clone() {
             let Some(view) = self.view(&entity)? else { continue };
@@ -406,6 +453,23 @@ impl<'s> Player<'s> {
                     let what = format!("{word} \"{}\": {}, at {at}", promise.name, entity.key);
                     self.miss(promise.line, &what, broken.expected, broken.got);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn promises_of_rows(&mut self, promises: &[Promise], word: &str) -> Result<(), LabError> {
+        if !promises.iter().any(Promise::is_about_rows) {
+            return Ok(());
+        }
+        let tables = self.lab.tables()?;
+        for promise in promises {
+            if let Err((table, broken)) = promise.judge_rows(&tables)
+                && self.broken_of_rows.insert((promise.line, table.clone()))
+            {
+                let at = crate::story::clock(self.lab.passed_ms());
+                let what = format!("{word} \"{}\": table {table}, at {at}", promise.name);
+                self.miss(promise.line, &what, broken.expected, broken.got);
             }
         }
         Ok(())

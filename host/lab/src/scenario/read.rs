@@ -7,6 +7,7 @@
 mod act;
 mod lease;
 mod requests;
+mod rows;
 mod then;
 
 use super::keys;
@@ -47,6 +48,7 @@ fn scenario(file: &str, table: &Table<'_>, machine: &Machine, log: &mut Log<'_>)
     let name =
         table.need("scenario", "say what it shows, in a sentence: scenario = \"a resize comes back ready\"", log);
     let name = name.and_then(|node| sentence(&node, log));
+    let filled = reader.filled(table, log);
     let (given, held) = reader.given(table, log);
     let items = |key: &str| table.get(key).map(|node| node.one_or_more()).unwrap_or_default();
     let replies = items("replies").iter().filter_map(|item| reader.replies(item, log)).collect();
@@ -57,7 +59,19 @@ fn scenario(file: &str, table: &Table<'_>, machine: &Machine, log: &mut Log<'_>)
     let always = items("always").iter().filter_map(|item| reader.promise(item, log)).collect();
     let eventually = items("eventually").iter().filter_map(|item| reader.promise(item, log)).collect();
     let explore = table.get("explore").map(|node| bounds(&node, log)).unwrap_or_default();
-    Some(Scenario { name: name?, file: file.to_owned(), given, held, replies, when, then, always, eventually, explore })
+    Some(Scenario {
+        name: name?,
+        file: file.to_owned(),
+        given,
+        filled,
+        held,
+        replies,
+        when,
+        then,
+        always,
+        eventually,
+        explore,
+    })
 }
 
 fn sentence(node: &Node<'_>, log: &mut Log<'_>) -> Option<String> {
@@ -125,10 +139,10 @@ impl<'m> Reader<'m> {
             self.entities.extend(given.iter().map(|one| one.entity.clone()));
             return (given, Vec::new());
         };
-        let items = node.one_or_more();
+        let (rows, items): (Vec<_>, Vec<_>) = node.one_or_more().into_iter().partition(rows::is_filled);
         let (leases, items): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| item.part("lease").is_some());
         let held: Vec<_> = leases.iter().filter_map(|item| self.held(item, log)).collect();
-        if items.is_empty() && !leases.is_empty() {
+        if items.is_empty() && !(leases.is_empty() && rows.is_empty()) {
             let given = self.nothing_special(1);
             self.entities.extend(given.iter().map(|one| one.entity.clone()));
             return (given, held);
@@ -276,12 +290,15 @@ impl<'m> Reader<'m> {
             Some(node) => Some(self.test(&node.table(&keys::TEST, log)?, log)?),
             None => None,
         };
+        if let Some(node) = table.get("counts") {
+            return self.promise_of_rows(name?, log.line(table.at.start), &node, &table, log);
+        }
         let made = table.get("made").map(|node| self.at_most(&node, log));
         let only_made = made.is_some()
             && table.written().iter().all(|key| matches!(key.value, "name" | "entity" | "when" | "made"));
         let hold = if only_made { Test::default() } else { self.test(&table, log)? };
         let made = made.map_or(Some(None), |read| read.map(Some))?;
-        Some(Promise { name: name?, line: log.line(node.key.start), entity, when, hold, made })
+        Some(Promise { name: name?, line: log.line(node.key.start), entity, when, hold, made, counts: Vec::new() })
     }
 
     fn test(&self, table: &Table<'_>, log: &mut Log<'_>) -> Option<Test> {

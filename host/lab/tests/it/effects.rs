@@ -91,7 +91,12 @@ async fn file(attempt: &Attempt, files: Files) -> Result<(), SubmitError> {
 fn stage(files: Files) -> Stage {
     let report = interlock_manifest::parse("machine.toml", DESK);
     let manifest = report.manifest.unwrap_or_else(|| panic!("{:?}", report.problems));
-    Stage { manifest, component: Some(interlock_kernel::doc::Digest::of(&[b"desk"])), executor: Arc::new(files) }
+    Stage {
+        manifest,
+        component: Some(interlock_kernel::doc::Digest::of(&[b"desk"])),
+        tables: Vec::new(),
+        executor: Arc::new(files),
+    }
 }
 
 fn played(text: &str) -> Played {

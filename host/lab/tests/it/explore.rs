@@ -10,7 +10,7 @@ use std::sync::Arc;
 fn stage(source: &str) -> Stage {
     let report = interlock_manifest::parse("machine.toml", source);
     let manifest = report.manifest.unwrap_or_else(|| panic!("{:?}", report.problems));
-    Stage { manifest, component: Some(Digest::of(&[b"steps"])), executor: Arc::new(Steps) }
+    Stage { manifest, component: Some(Digest::of(&[b"steps"])), tables: Vec::new(), executor: Arc::new(Steps) }
 }
 
 fn scenario(text: &str, stage: &Stage) -> Scenario {

@@ -10,5 +10,6 @@ mod lab;
 mod leases;
 mod player;
 mod reader;
+mod rows;
 mod weather;
 mod world;

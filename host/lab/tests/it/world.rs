@@ -107,7 +107,12 @@ pub(crate) fn stage() -> Stage {
 pub(crate) fn stage_of(text: &str) -> Stage {
     let report = interlock_manifest::parse("machine.toml", text);
     let manifest = report.manifest.unwrap_or_else(|| panic!("{:?}", report.problems));
-    Stage { manifest, component: Some(interlock_kernel::doc::Digest::of(&[b"steps"])), executor: Arc::new(Steps) }
+    Stage {
+        manifest,
+        component: Some(interlock_kernel::doc::Digest::of(&[b"steps"])),
+        tables: Vec::new(),
+        executor: Arc::new(Steps),
+    }
 }
 
 /// A lab with the machine deployed and `job/a` at rest.

@@ -1,10 +1,13 @@
 //! Every attempt of `guests/hostile` by name: what it may not do, and what stops it.
 
 use crate::bed::{Bed, Ending, Time, logged};
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use interlock_coordinator::contract::LOG_LINES_MAX;
 use interlock_kernel::command::Verb;
+use interlock_kernel::doc::Digest;
+use interlock_kernel::rows::Declare;
 use interlock_store::{Clock as _, SystemClock};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Runs an attempt that is to be refused: the guest is told, and goes to `calm` by itself.
@@ -149,6 +152,72 @@ async fn the_seventeenth_request_meets_its_limit_and_the_others_are_judged() -> 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_to_undeclared_targets_are_not_allowed() -> Result<()> {
     heard(&refused("effect-not-declared").await?, &["not_allowed"])
+}
+
+/// A host with the tables that the attempts on rows speak of.
+async fn with_tables() -> Result<Bed> {
+    let bed = Bed::with("hostile").await?;
+    let everything = "machines.hostile = [\"get\", \"query\", \"put\", \"update\", \"claim\", \"upsert\", \"delete\"]";
+    for (name, access) in [("ours", everything), ("theirs", ""), ("unnamed", everything)] {
+        let source = format!("table = \"{name}\"\nowner = \"tests\"\n[access]\n{access}\n");
+        let (table, _) = interlock_manifest::parse_table(name, &source).map_err(|report| anyhow!("{report:?}"))?;
+        let declare = Declare { table: Arc::new(table), digest: Digest::of(&[source.as_bytes()]), source };
+        bed.submit(Verb::Declare(Box::new(declare))).await?;
+    }
+    Ok(bed)
+}
+
+async fn refused_rows(name: &str, codes: &[&str]) -> Result<()> {
+    let ending = with_tables().await?.attempt("hostile", name, Time::BetweenAttempts).await?;
+    ensure!(ending.state == "calm", "{name}: {ending:?}");
+    heard(&ending, codes)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_that_grant_nothing_are_denied() -> Result<()> {
+    refused_rows("rows-not-granted", &["denied", "not_found"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_and_rows_under_names_that_are_none_are_invalid() -> Result<()> {
+    refused_rows("rows-names", &["invalid", "limit", "conflict"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_that_are_none_are_invalid() -> Result<()> {
+    refused_rows("rows-filters", &["invalid", "limit"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_a_row_that_are_none_are_invalid() -> Result<()> {
+    refused_rows("rows-changes", &["invalid", "limit"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_on_rows_meet_their_limits() -> Result<()> {
+    refused_rows("rows-counts", &["invalid", "limit"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_of_rows_count_among_the_sixteen() -> Result<()> {
+    let ending = with_tables().await?.attempt("hostile", "rows-refusals", Time::BetweenAttempts).await?;
+    ensure!(ending.state == "stopped" && ending.code() == "refusals", "{ending:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_row_is_written_behind_the_accepted_transition() -> Result<()> {
+    let bed = with_tables().await?;
+    let ending = bed.attempt("hostile", "rows-after-the-end", Time::BetweenAttempts).await?;
+    ensure!(ending.state == "calm", "{ending:?}");
+    let lines = logged("hostile/rows-after-the-end");
+    let said = |start: &str| {
+        lines.iter().any(|line| line["fields"]["message"].as_str().is_some_and(|message| message.starts_with(start)))
+    };
+    ensure!(said("spent: ") && !said("a call behind the end") && !said("a row was written"), "{lines:?}");
+    let rows = bed.coordinator.rows_of(&"ours".parse()?, None, 10).await?;
+    ensure!(rows.is_empty(), "{rows:?}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 //! lost, each comes at least once and always under its key, and no lane goes back.
 
 use crate::effects::{ask, effects, errands, manifest, settled, to, until_first};
-use crate::host::{Api, Host, run, run_within, start};
+use crate::host::{Api, Host, Setup, run, run_within, start_unkilled};
 use crate::ledger::{adds_up, audit, of_kind};
 use crate::sink::{Answer, Seen, Sink, status};
 use anyhow::{Context as _, Result, bail, ensure};
@@ -66,7 +66,7 @@ fn killed_before_a_try_begins_it_is_made_after() -> Result<()> {
 fn killed_between_the_begin_of_a_try_and_its_request_it_is_made_after() -> Result<()> {
     run(async {
         let sink = Sink::start().await?;
-        let mut host = start().await?;
+        let mut host = start_unkilled(Setup::default()).await?;
         // Whoever reads this secret waits until somebody writes it: the try is begun, and nothing is sent.
         let pipe = host.config().with_file_name("secret");
         ensure!(Command::new("mkfifo").arg(&pipe).status()?.success(), "mkfifo");

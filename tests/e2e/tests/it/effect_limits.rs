@@ -2,7 +2,7 @@
 //! that are pending when somebody withdraws what they need.
 
 use crate::effects::{ask, errands, manifest, operate, settled, to, until_first};
-use crate::host::{Host, Setup, run, start, start_with};
+use crate::host::{Host, Setup, run, start_unkilled};
 use crate::ledger::of_kind;
 use crate::raw::{Bytes, Raw};
 use crate::sink::{Answer, Sink, with_header};
@@ -27,7 +27,7 @@ fn reason(entity: &Value) -> Result<(String, String)> {
 fn nothing_is_sent_that_no_operator_allows() -> Result<()> {
     run(async {
         let sink = Sink::start().await?;
-        let host = start().await?;
+        let host = start_unkilled(Setup::default()).await?;
         let deployed = host.api().deploy(&manifest(&sink, "")?, Some("errand")).await?;
         let warned = deployed["warnings"].as_array().context("warnings")?;
         let denied = warned.iter().find(|one| one["code"] == "target-not-allowed").context("a warning")?;
@@ -99,7 +99,7 @@ fn a_secret_reaches_its_target_and_nothing_else() -> Result<()> {
     run(async {
         let (secret, marker) = ("tok-5f1c0ffee-never-shown", "marker-that-is-stored");
         let sink = Sink::start().await?;
-        let mut host = start_with(Setup { log: Some("trace"), ..Setup::default() }).await?;
+        let mut host = start_unkilled(Setup { log: Some("trace"), ..Setup::default() }).await?;
         let file = host.config().with_file_name("ticket-secret");
         std::fs::write(&file, format!("{secret}\n"))?;
         let configured = sink.allowed("\"tickets\"") + "\n[effects.secrets.tickets]\nfile = \"ticket-secret\"\n";
@@ -138,7 +138,7 @@ fn a_secret_reaches_its_target_and_nothing_else() -> Result<()> {
 fn a_secret_that_goes_away_is_missed_by_name() -> Result<()> {
     run(async {
         let sink = Sink::start().await?;
-        let host = start().await?;
+        let host = start_unkilled(Setup::default()).await?;
         let configured = sink.allowed("\"tickets\"") + "\n[effects.secrets.tickets]\nfile = \"not-there\"\n";
         host.configure(&configured).await?;
         let text = manifest(&sink, "")?.replacen("{path}\"\n", "{path}\"\nsecret  = { name = \"tickets\" }\n", 1);
@@ -194,7 +194,7 @@ fn what_is_no_answer_is_asked_for_again_as_often_as_its_target_says_and_told_pla
             let (sink, strange) = (Sink::start().await?, Raw::start(bytes, false).await?);
             let (from, to) =
                 (format!("http://127.0.0.1:{}", sink.port()), format!("{scheme}://127.0.0.1:{}", strange.port()));
-            let host = start().await?;
+            let host = start_unkilled(Setup::default()).await?;
             host.configure(&sink.allowed("").replace(&from, &to)).await?;
             host.api().deploy(&manifest(&sink, "")?.replace(&from, &to), Some("errand")).await?;
             let (code, reason) = given_up(&host, "e1").await?;

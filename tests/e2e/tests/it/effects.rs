@@ -1,7 +1,7 @@
 //! Effects from a step's commit to a real receiver and back: what is sent, how often, in which order, and what an
 //! operator can do about one that is given up.
 
-use crate::host::{Api, Host, run, start};
+use crate::host::{Api, Host, Setup, run, start_unkilled};
 use crate::ledger::{adds_up, of_kind};
 use crate::sink::{Answer, Seen, Sink, status, with_header};
 use anyhow::{Context as _, Result, ensure};
@@ -25,7 +25,7 @@ pub(crate) fn manifest(sink: &Sink, more: &str) -> Result<String> {
 
 /// A daemon whose operator allows a receiver, with the machine deployed.
 pub(crate) async fn errands(sink: &Sink) -> Result<Host> {
-    let host = start().await?;
+    let host = start_unkilled(Setup::default()).await?;
     host.configure(&sink.allowed("")).await?;
     let deployed = host.api().deploy(&manifest(sink, "")?, Some("errand")).await?;
     let warned = deployed["warnings"].to_string();
@@ -189,7 +189,7 @@ fn a_lane_is_in_order_and_no_lane_waits_for_another() -> Result<()> {
 fn a_target_that_hangs_holds_up_no_other() -> Result<()> {
     run(async {
         let (sink, other) = (Sink::start().await?, Sink::start().await?);
-        let host = start().await?;
+        let host = start_unkilled(Setup::default()).await?;
         let api = host.api();
         let both = sink.allowed("") + other.allowed("").split_once("\n\n").context("its rule")?.1;
         host.configure(&both).await?;

@@ -2,7 +2,7 @@
 //! be, and one ticket is opened.
 
 use crate::effects::{operate, until_first};
-use crate::host::{Host, run, start};
+use crate::host::{Host, Setup, run, start_unkilled};
 use crate::ledger::{adds_up, audit, of_kind};
 use crate::raw::{Bytes, Raw};
 use crate::sink::{Answer, Seen, Sink, allowed, with_header};
@@ -22,7 +22,7 @@ fn ticket() -> Answer {
 
 /// A daemon with an example as it is, whose service is at a port of this machine.
 async fn example(name: &str, service: &str, port: u16, allowed: &str) -> Result<Host> {
-    let host = start().await?;
+    let host = start_unkilled(Setup::default()).await?;
     let text = std::fs::read_to_string(guest_folder(name).join("machine.toml"))?;
     ensure!(text.contains(service), "{service} is not in the manifest any more");
     let here = text.replace(service, &format!("http://127.0.0.1:{port}/"));

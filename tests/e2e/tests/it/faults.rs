@@ -1,7 +1,7 @@
 //! Whole executions on a disk that fails, and loses power, while they run: the real engine, the real
 //! coordinator, steps that ask again. What was acknowledged is there, what was not is whole or nowhere.
 
-use crate::host::{Setup, event, run, start_with};
+use crate::host::{Setup, event, run, start_unkilled};
 use crate::ledger::{audit, audit_store};
 use crate::machines::{COUNTED, PLAIN};
 use anyhow::{Context as _, Result, ensure};
@@ -186,7 +186,7 @@ async fn settled(host: &Coordinator, id: &EntityId, sent: &[String]) -> Result<(
 fn a_daemon_on_a_full_disk_reads_on_and_writes_again_once_there_is_room() -> Result<()> {
     const ROOM: u64 = 12 << 20;
     run(async {
-        let mut host = start_with(Setup { file_bytes_max: Some(ROOM), ..Setup::default() }).await?;
+        let mut host = start_unkilled(Setup { file_bytes_max: Some(ROOM), ..Setup::default() }).await?;
         host.api().deploy(PLAIN, None).await?;
         let text = "x".repeat(200 << 10);
         let create = |nth: usize| {

@@ -1,7 +1,7 @@
 //! Leases over HTTP, on a daemon in a process of its own: the cases of the lock that workers share, by name, and
 //! an engine outside that holds one and passes its token on.
 
-use crate::host::{Api, Host, Reply, run, start, start_with};
+use crate::host::{Api, Host, Reply, run, start, start_unkilled};
 use anyhow::{Context as _, Result, ensure};
 use interlock_support::host::Setup;
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ fn a_lease_outlives_its_host_and_tokens_never_fall() -> Result<()> {
 #[test]
 fn where_the_store_is_out_it_is_unavailable_and_nothing_is_held() -> Result<()> {
     run(async {
-        let host = start_with(Setup { file_bytes_max: Some(12 << 20), ..Setup::default() }).await?;
+        let host = start_unkilled(Setup { file_bytes_max: Some(12 << 20), ..Setup::default() }).await?;
         host.api().deploy(crate::machines::PLAIN, None).await?;
         let text = "x".repeat(200 << 10);
         let mut full = false;

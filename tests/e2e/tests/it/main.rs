@@ -33,4 +33,5 @@ mod restarts;
 mod rows;
 mod steps;
 mod watches;
+mod weathers;
 mod why;

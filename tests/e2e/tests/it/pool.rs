@@ -1,7 +1,7 @@
 //! The machine of the README and the demo, `guests/resource`, along every path that its README promises: real
 //! steps on a real daemon, only the waits are short.
 
-use crate::host::{Api, run, start};
+use crate::host::{Api, Setup, run, start, start_unkilled};
 use crate::ledger::{adds_up, audit, of_kind};
 use anyhow::{Context as _, Result, ensure};
 use interlock_support::guest_folder;
@@ -47,7 +47,7 @@ fn condition<'a>(entity: &'a Value, kind: &str) -> Result<&'a Value> {
 #[test]
 fn a_pool_is_planned_waited_for_and_verified() -> Result<()> {
     run(async {
-        let mut host = start().await?;
+        let mut host = start_unkilled(Setup::default()).await?;
         host.api().deploy(&manifest()?, Some("resource")).await?;
         for (image, failed) in [("train", 0), ("train-80g", 0), ("train-slow-start", 2)] {
             let endpoint = format!("{image}.pool.example");
@@ -97,7 +97,7 @@ fn a_pool_that_cannot_be_planned_is_ready_again_with_its_old_size_and_says_why()
 #[test]
 fn a_pool_that_never_starts_is_parked_tried_again_and_killed_by_an_operator() -> Result<()> {
     run(async {
-        let host = start().await?;
+        let host = start_unkilled(Setup::default()).await?;
         let api = host.api();
         api.deploy(&manifest()?, Some("resource")).await?;
         let pool = "resource/train-never-starts";

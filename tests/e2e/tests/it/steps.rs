@@ -1,6 +1,6 @@
 //! Steps that do not behave, on a real daemon: what their README says becomes of them is what becomes of them.
 
-use crate::host::{Api, Setup, run, start, start_with};
+use crate::host::{Api, Setup, run, start, start_unkilled, start_with};
 use crate::ledger::{adds_up, audit, of_kind};
 use crate::machines::STUBBORN;
 use anyhow::{Context as _, Result, bail, ensure};
@@ -137,7 +137,7 @@ fn malformed_output_is_refused_by_name_and_the_step_may_go_on() -> Result<()> {
 #[test]
 fn outputs_that_break_their_schema_are_refused_by_path_and_rule_and_there_are_none() -> Result<()> {
     run(async {
-        let mut host = start().await?;
+        let mut host = start_unkilled(Setup::default()).await?;
         let api = host.api();
         let honest = std::fs::read_to_string(guest_folder("survey").join("machine.toml"))?;
         let narrow = honest.replace("primes = { type = \"integer\" }", "primes = { type = \"integer\", maximum = 10 }");
@@ -170,7 +170,7 @@ fn outputs_that_break_their_schema_are_refused_by_path_and_rule_and_there_are_no
 #[test]
 fn a_failing_step_says_why_within_one_attempt() -> Result<()> {
     run(async {
-        let host = start().await?;
+        let host = start_unkilled(Setup::default()).await?;
         let api = host.api();
         api.deploy(STUBBORN, Some("hostile")).await?;
         api.create("stubborn/a").await?;
@@ -203,7 +203,7 @@ fn a_failing_step_says_why_within_one_attempt() -> Result<()> {
 #[test]
 fn a_given_up_entity_is_parked_in_plain_sight_and_unpark_works() -> Result<()> {
     run(async {
-        let mut host = start().await?;
+        let mut host = start_unkilled(Setup::default()).await?;
         host.api()
             .deploy(&STUBBORN.replace("attempts = 3, first = \"1h\", max = \"1h\"", "attempts = 1"), Some("hostile"))
             .await?;

@@ -1,6 +1,6 @@
 //! Watching over server-sent events, and reading in pages.
 
-use crate::host::{Api, event, run, start};
+use crate::host::{Api, Setup, event, run, start, start_unkilled};
 use crate::ledger::adds_up;
 use crate::machines::{COUNTED, DOOR};
 use anyhow::{Context as _, Result, bail, ensure};
@@ -98,7 +98,7 @@ async fn work(api: &Api, from: usize, to: usize) -> Result<()> {
 fn a_watch_goes_on_over_kills_without_losing_or_doubling_an_entry() -> Result<()> {
     const ROUNDS: usize = 4;
     run(async {
-        let mut host = start().await?;
+        let mut host = start_unkilled(Setup::default()).await?;
         host.api().deploy(COUNTED, Some("noop")).await?;
         let path = "/v1/entities/counted/a/watch";
         let mut stream = Stream::open(host.api(), path, None).await?;
@@ -134,7 +134,7 @@ fn a_watch_goes_on_over_kills_without_losing_or_doubling_an_entry() -> Result<()
 #[test]
 fn a_watch_of_a_machine_tells_of_its_entities_only_and_in_order() -> Result<()> {
     run(async {
-        let host = start().await?;
+        let host = start_unkilled(Setup::default()).await?;
         let api = host.api();
         api.deploy(DOOR, None).await?;
         api.deploy(&DOOR.replace("\"door\"", "\"gate\""), None).await?;

@@ -1,6 +1,6 @@
 //! Why something does not go on, asked of the daemon while steps run, fail and are given up.
 
-use crate::host::{Api, run, start};
+use crate::host::{Api, Setup, run, start, start_unkilled};
 use crate::machines::STUBBORN;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ fn texts(why: &Value, list: &str, field: Option<&str>) -> Vec<String> {
 #[test]
 fn a_step_that_runs_says_since_when_and_until_when_at_most() -> Result<()> {
     run(async {
-        let host = start().await?;
+        let host = start_unkilled(Setup::default()).await?;
         let api = host.api();
         api.deploy(STUBBORN, Some("hostile")).await?;
         api.create("stubborn/a").await?;

@@ -192,6 +192,7 @@ fn on_disks(scenario: &Scenario, which: Sample, new: fn() -> SimDisk) -> Result<
     let tried = together(sample(which, scenario.name, points), |point| {
         let disk = new();
         let mut stage = Stage::new(scenario);
+        stage.loses = point % 2 == 0;
         let knell = stage.knell.clone();
         disk.crash_at(point, move || knell.ring());
         let played = stage.play(&Place::Disk(disk.clone()));
@@ -263,6 +264,7 @@ pub fn on_mem(scenario: &Scenario) -> Result<Covered, Box<Broken>> {
             _ => Death::Told(job),
         };
         let mut stage = Stage::new(scenario);
+        stage.loses = point % 2 == 0;
         stage.dies_at(death);
         let place = Place::Image(MemImage::new());
         let name = format!("{death:?} of {jobs} jobs");

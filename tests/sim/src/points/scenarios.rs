@@ -3,12 +3,14 @@
 //! A script says the same whatever happens to the host: a client that is not answered asks again, and `rest`
 //! waits until nothing moves any more. So each must end the same, wherever the host dies in it.
 
-use crate::guests::Mood;
 use crate::machines::Kind;
-use interlock_kernel::command::{Command, Create, OnExisting, Verb};
+use crate::moods::Mood;
+use crate::receiver::Whim;
+use crate::wire::Turn;
+use interlock_kernel::command::{Acquire, Command, Create, OnExisting, Verb};
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::{EntityId, Principal};
-use interlock_kernel::record::Expect;
+use interlock_kernel::ids::{EntityId, GrantId, LeaseName, Principal};
+use interlock_kernel::record::{Expect, Terms};
 use interlock_kernel::value::parse_ms;
 use interlock_kernel::view::Event;
 use std::collections::BTreeMap;
@@ -23,7 +25,7 @@ pub struct Scenario {
 }
 
 /// Every scenario.
-pub const SCENARIOS: [Scenario; 11] = [
+pub const SCENARIOS: [Scenario; 16] = [
     Scenario {
         name: "first boot, deploy, create",
         script: r#"
@@ -198,6 +200,112 @@ pub const SCENARIOS: [Scenario; 11] = [
             rest
         "#,
     },
+    Scenario {
+        name: "a lease held over two steps and a wait",
+        script: r#"
+            deploy crane 0
+            create crane/a
+            create crane/b
+            acquire dock alice 8s
+            send crane/a lift l1 {"ship":"ship/a"}
+            acquire ship/a bob 5s
+            pass 1s
+            extend dock alice
+            send crane/b lift l2 {"ship":"ship/b"}
+            release dock alice
+            mood lifting Leases
+            rest
+            acquire dock alice 4s
+            release dock alice
+            send crane/b lift l3 {"ship":"ship/a"}
+            rest
+        "#,
+    },
+    Scenario {
+        name: "a lease that is lost under a step",
+        script: r#"
+            deploy crane 0
+            create crane/a
+            mood lifting Outlasts
+            send crane/a lift l1 {"ship":"ship/a"}
+            mood lifting Good
+            pass 4500ms
+            acquire spare alice 5s
+            rest
+            mood stowing Hangs
+            send crane/a lift l2 {"ship":"ship/c"}
+            mood stowing Good
+            rest
+        "#,
+    },
+    Scenario {
+        name: "effects in each of their fates",
+        script: r#"
+            deploy mail 0
+            create mail/a
+            fate mail/a letter fails unheard does
+            send mail/a post p1
+            rest
+            fate mail/a letter refuses
+            send mail/a post p2
+            fate mail/a letter does
+            retry mail/a
+            unpark mail/a
+            rest
+            fate mail/a letter unreached denied
+            send mail/a post p3
+            pass 2s
+            drop mail/a
+            rest
+            fate mail/a letter fails
+            fate mail/a note refuses
+            send mail/a post p4
+            rest
+        "#,
+    },
+    Scenario {
+        name: "an effect that is done too late, and one of a late owner",
+        script: r#"
+            deploy mail 0
+            deploy crane 0
+            create mail/a
+            create crane/a
+            create crane/b
+            hold mail/a
+            hold crane/a
+            send mail/a post p1
+            send mail/a stop s1
+            send crane/a lift l1 {"ship":"ship/a"}
+            pass 25s
+            pass 4s
+            send crane/b lift l2 {"ship":"ship/b"}
+            pass 1s
+            go
+            rest
+            send mail/a post p2
+            kill mail/a
+            rest
+        "#,
+    },
+    Scenario {
+        name: "timers at an instant, by a calendar, and of a step",
+        script: r#"
+            deploy bell 0
+            create bell/a
+            create bell/b
+            send bell/a book b1 {"at":1700000005000}
+            send bell/b plan p1
+            pass 6s
+            send bell/a plan p2
+            boot
+            pass 3s
+            rest
+            send bell/a book b2 {"at":1}
+            send bell/b book b3 {"at":1700000900000}
+            send bell/b stop s1
+            rest
+        "#,
+    },
 ];
 
 /// One line of a script.
@@ -206,12 +314,36 @@ pub(crate) enum Act {
     Ask(Box<Command>),
     /// What steps in a state are up to from now on.
     Mood(String, Mood),
+    /// What becomes of an entity's requests to a target from now on, try by try; the last for good.
+    Fate(EntityId, String, Vec<Turn>),
+    /// An entity's requests stay on their way from now on.
+    Hold(EntityId),
+    /// Nobody's do.
+    Go,
+    /// A client renews a lease, or gives it back, under the token that it was told last.
+    Tenant(LeaseName, GrantId, Tenancy),
+    /// An operator has what was given up tried again, or gives it up for good; nothing if nothing was.
+    GivenUp(EntityId, Remedy),
     /// Time passes, in ms.
     Pass(u64),
     /// Until nothing moves any more.
     Rest,
     /// A stop in good order, and a boot.
     Boot,
+}
+
+/// What a client does with what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tenancy {
+    Extend,
+    Release,
+}
+
+/// What an operator does about an effect that was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    Retry,
+    Drop,
 }
 
 impl Scenario {
@@ -234,18 +366,50 @@ fn id(text: &str) -> EntityId {
     EntityId { machine: parse(machine), key: parse(key) }
 }
 
+fn span(text: &str) -> u64 {
+    parse_ms(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn turn(word: &str) -> Turn {
+    match word {
+        "does" => Turn::Arrives(Whim::Does),
+        "fails" => Turn::Arrives(Whim::Fails),
+        "refuses" => Turn::Arrives(Whim::Refuses),
+        "unheard" => Turn::Unheard(Whim::Does),
+        "unreached" => Turn::Unreached,
+        "denied" => Turn::Denied,
+        _ => panic!("{word:?} is no fate of a request"),
+    }
+}
+
 fn act(line: &str) -> Act {
     let words: Vec<&str> = line.split_whitespace().collect();
     let ask = |verb| Act::Ask(Box::new(Command { by: Principal::local(), verb }));
     match words[..] {
         ["rest"] => Act::Rest,
         ["boot"] => Act::Boot,
-        ["pass", span] => Act::Pass(parse_ms(span).unwrap_or_else(|error| panic!("{error}"))),
+        ["pass", by] => Act::Pass(span(by)),
         ["mood", state, mood] => {
             let known = Mood::BAD.into_iter().chain([Mood::Good, Mood::Naps]);
             let mood = known.into_iter().find(|known| format!("{known:?}") == mood);
             Act::Mood(state.to_owned(), mood.unwrap_or_else(|| panic!("{line}: no such mood")))
         }
+        ["fate", entity, target, ref words @ ..] => {
+            Act::Fate(id(entity), target.to_owned(), words.iter().map(|word| turn(word)).collect())
+        }
+        ["hold", entity] => Act::Hold(id(entity)),
+        ["go"] => Act::Go,
+        ["acquire", lease, client, ttl] => ask(Verb::Acquire(Box::new(Acquire {
+            lease: parse(lease),
+            grant: parse(client),
+            label: client.to_owned(),
+            terms: Terms { ttl_ms: span(ttl), hold_ms: 60_000, delay_ms: 500 },
+            wait_ms: None,
+        }))),
+        ["extend", lease, client] => Act::Tenant(parse(lease), parse(client), Tenancy::Extend),
+        ["release", lease, client] => Act::Tenant(parse(lease), parse(client), Tenancy::Release),
+        ["retry", entity] => Act::GivenUp(id(entity), Remedy::Retry),
+        ["drop", entity] => Act::GivenUp(id(entity), Remedy::Drop),
         ["deploy", name, nth] => {
             let kind = Kind::of(name).unwrap_or_else(|| panic!("{name} is no machine"));
             ask(kind.deploy(parse(nth)))

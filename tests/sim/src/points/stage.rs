@@ -1,16 +1,22 @@
 //! A scenario being played on a store that may die, and played on from what is left of it.
 
-use super::scenarios::{Act, Scenario};
+use super::scenarios::{Act, Remedy, Scenario, Tenancy};
 use crate::boot::{Boot, runtime};
 use crate::finding::{Finding, Held, ensure};
 use crate::gated::Gated;
-use crate::guests::{Crew, Mood, Moods};
+use crate::guests::Crew;
 use crate::log::Log;
 use crate::model::{Raw, read_all};
+use crate::moods::{Mood, Moods};
 use crate::plant::Plant;
-use crate::world::{Death, Exit, World};
+use crate::receiver::{Manners, Whim};
+use crate::tenants::last_told;
+use crate::wire::Turn;
+use crate::world::{Death, Exit, Fates, World};
 use interlock_conformance::{SimDisk, redb_options};
 use interlock_coordinator::Options;
+use interlock_kernel::command::{Command, Verb};
+use interlock_kernel::ids::{EntityId, Principal};
 use interlock_kernel::record::{Condition, Expires, Key, Part, Record};
 use interlock_store::{ManualClock, Mem, MemImage, Redb, Store, StoreError};
 use serde_json::Value;
@@ -94,6 +100,9 @@ impl Knell {
 /// What the script says that steps are up to, by state.
 type Script = Arc<Mutex<BTreeMap<String, Mood>>>;
 
+/// What the script says that becomes of requests, by entity and target.
+type FateOf = BTreeMap<(EntityId, String), Vec<Turn>>;
+
 /// See the module.
 pub(crate) struct Stage {
     pub(crate) world: World,
@@ -104,6 +113,9 @@ pub(crate) struct Stage {
     /// Store time that the script has passed, in ms: a crash may take some of it back, and then it passes again.
     reached: u64,
     moods: Script,
+    fates: Arc<Mutex<FateOf>>,
+    /// Whether what a dead host has sent and nobody has heard of is lost, or arrives after its death.
+    pub(crate) loses: bool,
     pub(crate) knell: Knell,
 }
 
@@ -115,9 +127,13 @@ impl Stage {
             let said = said.lock().unwrap_or_else(PoisonError::into_inner);
             said.get(start.state.as_str()).copied().unwrap_or(Mood::Good)
         });
-        let mut world = World::new(Log::new(false), 0, by_state);
+        let mut world = World::new(Log::new(false), 0, by_state, Manners::GOOD);
         world.watches = false;
-        Self { world, acts: Arc::new(scenario.acts()), at: 0, asked: None, reached: 0, moods, knell: Knell::default() }
+        let fates = Arc::new(Mutex::new(FateOf::new()));
+        world.fates = by_target(&fates);
+        let acts = Arc::new(scenario.acts());
+        let knell = Knell::default();
+        Self { world, acts, at: 0, asked: None, reached: 0, moods, fates, loses: false, knell }
     }
 
     /// The same scenario, to be played on from here in another way. What steps are up to is shared: it is set
@@ -130,6 +146,8 @@ impl Stage {
             asked: self.asked,
             reached: self.reached,
             moods: self.moods.clone(),
+            fates: self.fates.clone(),
+            loses: self.loses,
             knell: Knell::default(),
         }
     }
@@ -152,9 +170,13 @@ impl Stage {
     fn set_moods(&self) {
         let mut moods = self.moods.lock().unwrap_or_else(PoisonError::into_inner);
         moods.clear();
+        let mut fates = self.fates.lock().unwrap_or_else(PoisonError::into_inner);
+        fates.clear();
         for act in self.acts.iter().take(self.at) {
-            if let Act::Mood(state, mood) = act {
-                moods.insert(state.clone(), *mood);
+            match act {
+                Act::Mood(state, mood) => drop(moods.insert(state.clone(), *mood)),
+                Act::Fate(id, target, turns) => drop(fates.insert((id.clone(), target.clone()), turns.clone())),
+                _ => {}
             }
         }
     }
@@ -173,7 +195,8 @@ impl Stage {
         gated.hold_queries(true);
         self.knell.is_for(&gated);
         let crew = Crew::new(self.world.diary.clone(), Arc::new(self.world.clock.clone()));
-        let options = Options { executions_max: SLOTS, ..Options::default() };
+        let courier = Some(self.world.wire.courier(&self.world.clock));
+        let options = Options { executions_max: SLOTS, courier, ..Options::default() };
         let mut boot = {
             let _inside = runtime.enter();
             Boot::begin(gated, crew, options)
@@ -183,6 +206,9 @@ impl Stage {
         engine.end();
         boot.end(runtime);
         self.world.hears_nothing();
+        if self.loses {
+            self.world.wire.loses_strays();
+        }
         lived
     }
 
@@ -229,6 +255,35 @@ impl Stage {
             Act::Mood(state, mood) => {
                 self.moods.lock().unwrap_or_else(PoisonError::into_inner).insert(state.clone(), *mood);
             }
+            Act::Fate(id, target, turns) => {
+                let mut fates = self.fates.lock().unwrap_or_else(PoisonError::into_inner);
+                fates.insert((id.clone(), target.clone()), turns.clone());
+            }
+            Act::Hold(id) => self.world.wire.hold(id),
+            Act::Go => self.world.wire.go(),
+            Act::Tenant(lease, grant, tenancy) => {
+                let token = last_told(&self.world.ledger, lease, grant).unwrap_or_default();
+                let (lease, grant) = (lease.clone(), grant.clone());
+                let verb = match tenancy {
+                    Tenancy::Extend => Verb::Extend { lease, grant, token, ttl_ms: None },
+                    Tenancy::Release => Verb::Release { lease, grant, token },
+                };
+                return self.ask(&Command { by: Principal::local(), verb }, boot).await;
+            }
+            Act::GivenUp(id, remedy) => {
+                // Asked for before its host died: once more.
+                let asked = self.asked.and_then(|request| self.world.ledger.requests.get(request));
+                if let Some(command) = asked.map(|request| request.command.clone()) {
+                    return self.ask(&command, boot).await;
+                }
+                let dead = self.world.model.given_up().into_iter().find(|(of, _)| of == id);
+                let Some((entity, number)) = dead else { return Ok(None) };
+                let verb = match remedy {
+                    Remedy::Retry => Verb::Retry(entity, number),
+                    Remedy::Drop => Verb::Drop { entity, number, reason: "the script says so".to_owned() },
+                };
+                return self.ask(&Command { by: Principal::local(), verb }, boot).await;
+            }
             Act::Pass(ms) => {
                 self.world.clock.advance(Duration::from_millis(*ms));
                 return self.world.serve(boot).await;
@@ -240,11 +295,7 @@ impl Stage {
     }
 
     /// Asks until it is answered: over as many boots as it takes.
-    async fn ask(
-        &mut self,
-        command: &interlock_kernel::command::Command,
-        boot: &mut Boot,
-    ) -> Result<Option<Exit>, Finding> {
+    async fn ask(&mut self, command: &Command, boot: &mut Boot) -> Result<Option<Exit>, Finding> {
         let request = match self.asked {
             Some(request) => {
                 self.world.try_again(boot, request);
@@ -285,6 +336,7 @@ impl Stage {
         drop(engine);
         self.takes_up(&raw?)?;
         self.world.ledger.agrees(&self.world.model, &self.world.diary.written())?;
+        self.world.model.effects_are_over(&self.world.wire)?;
         self.world.answers_have_turned()
     }
 
@@ -345,6 +397,10 @@ impl Stage {
                 _ => {}
             }
         }
+        for life in model.lives.values() {
+            let (entity, number, target, fate) = (&life.entity, life.number, &life.first.target, life.fate);
+            lines.push(format!("{entity} effect {number} on {target}: {fate:?}"));
+        }
         // How many records of each there are depends on how many attempts were lost, and on who waited for them.
         lines.push(format!("to expire {expire:?}, old entries of {old:?}"));
         lines
@@ -354,4 +410,16 @@ impl Stage {
     pub(crate) fn dies_at(&mut self, death: Death) {
         self.world.death = Some(death);
     }
+}
+
+/// What becomes of requests, by what the script says of their entity and target, try by try.
+fn by_target(fates: &Arc<Mutex<FateOf>>) -> Fates {
+    let fates = fates.clone();
+    Arc::new(move |sending| {
+        let fates = fates.lock().unwrap_or_else(PoisonError::into_inner);
+        let turns = fates.get(&(sending.entity.clone(), sending.effect.target.to_string()));
+        let nth = sending.effect.tries.saturating_sub(1) as usize;
+        let turn = turns.and_then(|turns| turns.get(nth).or(turns.last()));
+        turn.copied().unwrap_or(Turn::Arrives(Whim::Does))
+    })
 }

@@ -2,10 +2,15 @@
 
 use interlock_sim::plant::{Family, Plant};
 use interlock_sim::{Outcome, Plan, run, shrink};
+use std::ops::Range;
 use std::process::Command;
 
-const SEEDS: u64 = 3;
+const SEEDS: u64 = 6;
 const STEPS: u64 = 200;
+/// Seeds with leases and requests.
+const LEASES: Range<u64> = 50..58;
+/// Seeds in which a late owner's request comes behind that of the next.
+const LATE: Range<u64> = 209..210;
 
 fn plan(seed: u64, plant: Plant) -> Plan {
     Plan { seed, steps: STEPS, plant, ..Plan::default() }
@@ -13,8 +18,17 @@ fn plan(seed: u64, plant: Plant) -> Plan {
 
 /// Runs of a few seeds with a planted fault: those in which a check failed.
 fn found(plant: Plant) -> Vec<Outcome> {
-    let outcomes = (0..SEEDS).map(|seed| run(&plan(seed, plant)));
+    let outcomes = seeds(plant).map(|seed| run(&plan(seed, plant)));
     outcomes.filter(|outcome| outcome.finding.is_some()).collect()
+}
+
+/// Seeds that come to what a fault is about.
+fn seeds(plant: Plant) -> Range<u64> {
+    match plant {
+        Plant::Drop(Family::Lease | Family::Effect | Family::Outbox, _) | Plant::Forgetful => LEASES,
+        Plant::Unfenced => LATE,
+        _ => 0..SEEDS,
+    }
 }
 
 fn theorem(outcome: &Outcome) -> &'static str {
@@ -75,6 +89,43 @@ fn a_lost_index_entry_is_found() {
 }
 
 #[test]
+fn a_lost_lease_is_found() {
+    let names = [
+        "what_became_of_a_lease_is_on_record",
+        "a_lease_implies_its_index",
+        "the_store_holds_what_was_committed",
+        "lease_and_execution_agree",
+        "what_is_told_is_true",
+        "the_reconciler_finds_nothing",
+    ];
+    is_named(Plant::Drop(Family::Lease, 4), &names);
+}
+
+#[test]
+fn a_lost_effect_is_found() {
+    let names = [
+        "the_head_implies_its_index",
+        "what_is_sent_is_committed",
+        "the_store_holds_what_was_committed",
+        "outstanding_is_named",
+        "the_reconciler_finds_nothing",
+        "everything_comes_to_rest",
+    ];
+    is_named(Plant::Drop(Family::Effect, 3), &names);
+    is_named(Plant::Drop(Family::Outbox, 2), &names);
+}
+
+#[test]
+fn a_receiver_that_forgets_what_it_has_done_is_found() {
+    is_named(Plant::Forgetful, &["an_effect_is_done_once"]);
+}
+
+#[test]
+fn a_receiver_that_does_what_a_late_owner_asks_for_is_found() {
+    is_named(Plant::Unfenced, &["a_late_owner_changes_nothing"]);
+}
+
+#[test]
 fn a_commit_that_was_acknowledged_and_never_made_is_found() {
     let names = [
         "what_is_told_is_true",
@@ -82,6 +133,7 @@ fn a_commit_that_was_acknowledged_and_never_made_is_found() {
         "a_step_s_write_is_there_as_told",
         "a_read_sees_what_is_durable",
         "everything_comes_to_rest",
+        "the_reconciler_finds_nothing",
     ];
     is_named(Plant::Acknowledge(9), &names);
 }
@@ -94,6 +146,7 @@ fn a_job_that_was_applied_twice_is_found() {
         "the_reconciler_finds_nothing",
         "a_refusal_leaves_no_effect",
         "what_is_told_is_true",
+        "what_was_told_is_there_once",
     ];
     is_named(Plant::Twice(14), &names);
 }

@@ -9,11 +9,15 @@ use super::hold::Known;
 use crate::failed::Failed;
 use rustix::process::{Pid, Signal, kill_current_process_group};
 use std::io;
-use std::process::Stdio;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::task::JoinHandle;
+
+/// Who kills a group dies with it; on a busy machine this may be told a little later.
+const STRUCK_WITHIN: Duration = Duration::from_secs(1);
 
 /// The guard of a command, as the process that started it sees it.
 pub(super) struct Guard {
@@ -43,6 +47,17 @@ impl Guard {
     /// The process group that it kills.
     pub(super) fn group(&self) -> Option<Pid> {
         self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw)
+    }
+
+    /// Whether it has killed the group: it does not outlive that, and ends by nothing else. A command that SIGKILL
+    /// ended may be told before its guard is.
+    pub(super) async fn has_struck(&mut self, command: ExitStatus) -> bool {
+        let killed = Signal::KILL.as_raw();
+        if command.signal() != Some(killed) {
+            return false;
+        }
+        let ended = tokio::time::timeout(STRUCK_WITHIN, self.child.wait()).await;
+        matches!(ended, Ok(Ok(status)) if status.signal() == Some(killed))
     }
 
     /// Ends it, and it alone: the command has ended, and what that left behind may go on.

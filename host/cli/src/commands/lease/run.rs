@@ -24,7 +24,7 @@ pub(crate) async fn run(args: Run, client: &Client, out: Out) -> Result<(), Fail
     };
     out.hint(&format!("lease {lease} is held, token {}", hold.token()));
     let env = [("INTERLOCK_LEASE", lease.to_string()), ("INTERLOCK_FENCING_TOKEN", hold.token().to_string())];
-    let (running, guard) = match start(&command, &env, &hold).await {
+    let (running, mut guard) = match start(&command, &env, &hold).await {
         Ok(started) => started,
         Err((why, code)) => {
             give_back(hold, out).await;
@@ -32,7 +32,7 @@ pub(crate) async fn run(args: Run, client: &Client, out: Out) -> Result<(), Fail
             return Err(Failed::Ended(code));
         }
     };
-    let over = together(running, &hold, &mut signals, Duration::from_millis(grace)).await;
+    let over = together(running, &mut guard, &hold, &mut signals, Duration::from_millis(grace)).await;
     guard.dismiss().await;
     match over? {
         Over::Ended(code) => {
@@ -71,13 +71,26 @@ enum Over {
     Lost(Lost),
 }
 
-async fn together(mut running: Running, hold: &Hold, signals: &mut Signals, grace: Duration) -> Result<Over, Failed> {
+async fn together(
+    mut running: Running,
+    guard: &mut Guard,
+    hold: &Hold,
+    signals: &mut Signals,
+    grace: Duration,
+) -> Result<Over, Failed> {
     let lost = {
         let keep = hold.keep();
         tokio::pin!(keep);
         loop {
             tokio::select! {
-                status = running.ended() => return Ok(Over::Ended(code(status?))),
+                status = running.ended() => {
+                    let status = status?;
+                    if guard.has_struck(status).await {
+                        let why = "this process was held up, and the guard stopped the command".to_owned();
+                        return Ok(Over::Lost(Lost::Unknown(why)));
+                    }
+                    return Ok(Over::Ended(code(status)));
+                }
                 signal = signals.next() => running.signal(signal),
                 lost = &mut keep => break lost,
             }

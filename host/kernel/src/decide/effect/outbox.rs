@@ -243,13 +243,15 @@ impl Draft<'_> {
             "target": done.target.as_str(),
             "result": result,
         });
+        // Of whoever acts by now: under a token above an open attempt's, what that asks for later would be refused.
+        let open = self.head.lock.as_ref().and_then(|lock| lock.attempt).map(|open| open.token);
         let effect = Effect {
             target: undo.clone(),
             revision: self.head.revision,
             url,
             headers: Vec::new(),
             body: Some(Doc::new(body)),
-            token: FencingToken::mint(self.now().seq),
+            token: open.unwrap_or_else(|| FencingToken::mint(self.now().seq)),
             version: self.head.version,
             visit: self.head.visit,
             attempt: None,

@@ -240,7 +240,8 @@ impl<'s> Player<'s> {
                 | Awaited::Effect(..)
                 | Awaited::Answer(..)
                 | Awaited::Lapse(_)
-                | Awaited::AttemptLapse(_) => {}
+                | Awaited::AttemptLapse(_)
+                | Awaited::Row(..) => {}
             }
         }
         self.lab.leap(late_ms)?;

@@ -15,7 +15,7 @@ use interlock_manifest::reading::{Code, DURATION_MS_MAX, Keys, Log, Node, Spot, 
 
 /// What happens, by the word that says so, in the order in which the words are looked for: `fault` stands
 /// beside others too, and `then` beside all.
-const VERBS: [(&str, &Keys); 15] = [
+const VERBS: [(&str, &Keys); 16] = [
     ("send", &keys::SEND),
     ("apply", &keys::APPLY),
     ("create", &keys::CREATE),
@@ -25,6 +25,7 @@ const VERBS: [(&str, &Keys); 15] = [
     ("acquire", &keys::ACQUIRE),
     ("extend", &keys::EXTEND),
     ("release", &keys::RELEASE),
+    ("rows", &keys::ROWS),
     ("advance", &keys::ADVANCE),
     ("crash", &keys::CRASH),
     ("down", &keys::DOWN),
@@ -94,6 +95,7 @@ impl Reader<'_> {
         let node = table.get(verb)?;
         Some(match verb {
             "acquire" | "extend" | "release" => Act::Lease(self.deed(verb, &node, table, log)?),
+            "rows" => Act::Rows(Box::new(self.asking(&node, table, log)?)),
             "advance" => Act::Advance(advance(&node, log)?),
             "crash" => {
                 only_true(&node, log)?;
@@ -301,7 +303,7 @@ pub(super) fn answer(node: &Node<'_>, log: &mut Log<'_>) -> Option<Answer> {
     }
 }
 
-fn event_id(node: &Node<'_>, log: &mut Log<'_>) -> Option<EventId> {
+pub(super) fn event_id(node: &Node<'_>, log: &mut Log<'_>) -> Option<EventId> {
     let text = node.text(log)?;
     let id = text.value.parse::<EventId>();
     id.map_err(|why| {

@@ -5,7 +5,7 @@ use super::{NOTHING, Reader, texts, unknown_id};
 use crate::scenario::keys;
 use crate::scenario::{Answer, Ending, Parked, Then};
 use interlock_kernel::doc::Doc;
-use interlock_kernel::ids::EventId;
+use interlock_kernel::ids::{EntityId, EventId};
 use interlock_kernel::value::Root;
 use interlock_manifest::reading::{Code, Log, Node, Table, excerpt, fields, list, suggest};
 use std::collections::BTreeMap;
@@ -55,19 +55,32 @@ impl Reader<'_> {
             conditions: table.get("conditions").map(|node| texts(&node, log)).unwrap_or_default(),
             answers: self.answers(&table, log),
             leases: self.leases(&table, log),
+            rows: self.stands(&table, log),
+            counts: table.get("counts").map(|node| self.counts(&node, log)).unwrap_or_default(),
             history: table.get("history").map(|node| lines(&node, log)).unwrap_or_default(),
             made: table.get("made").map(|node| self.made(&node, log)),
             // Last, so that nothing else goes unread without it.
-            entity: self.entity(&table, log)?,
+            entity: self.about(&table, log)?,
         };
         if then.exists == Some(false)
-            && let Some(other) =
-                table.written().into_iter().find(|key| !matches!(key.value, "entity" | "exists" | "answers" | "leases"))
+            && let Some(other) = table
+                .written()
+                .into_iter()
+                .find(|key| !matches!(key.value, "entity" | "exists" | "answers" | "leases" | "rows" | "counts"))
         {
             let message = format!("an entity that is not there has no `{}`", other.value);
             log.add(Code::BadValue, &other.at, message, "take one of the two out");
         }
         Some(then)
+    }
+
+    /// The entity that it speaks of; whichever, if it speaks of rows alone.
+    fn about(&self, table: &Table<'_>, log: &mut Log<'_>) -> Option<EntityId> {
+        let aside = table.written().iter().all(|key| matches!(key.value, "rows" | "counts"));
+        match self.entities.first().filter(|_| aside) {
+            Some(first) => Some(first.clone()),
+            None => self.entity(table, log),
+        }
     }
 
     /// Fields of a document, which its schema must know.
