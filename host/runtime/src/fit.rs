@@ -3,45 +3,36 @@
 use crate::check::{Inspection, Problem};
 use interlock_kernel::machine::Machine;
 
-/// What does not fit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fit {
-    /// Why the component cannot be deployed for the machine.
-    pub problems: Vec<Problem>,
-    /// What the machine declares and the component does not use.
-    pub warnings: Vec<Problem>,
-}
-
 /// Functions of `rows` that look at no table.
 const WITHOUT_TABLE: [&str; 2] = ["require-entity", "answers"];
 
-/// Compares what a component imports with what a machine declares.
+/// What a component imports and its machine does not give, or the other way round. Warnings: one component may serve
+/// several machines.
 #[must_use]
-pub fn fit(inspection: &Inspection, machine: &Machine) -> Fit {
+pub fn fit(inspection: &Inspection, machine: &Machine) -> Option<Problem> {
     let rows = inspection.can.iter().find(|power| power.name == "rows");
     let used = rows.into_iter().flat_map(|power| &power.functions);
     let used: Vec<&str> = used.map(String::as_str).filter(|name| !WITHOUT_TABLE.contains(name)).collect();
-    let mut found = Fit::default();
-    if !used.is_empty() && machine.tables.is_empty() {
-        found.problems.push(Problem {
+    match (used.is_empty(), machine.tables.is_empty()) {
+        (false, true) => Some(Problem {
             code: "no-tables",
             subject: "interlock:step/rows".to_owned(),
             expected: format!("the machine {} to name the tables that its steps use", machine.name),
             got: format!("a component that imports {}, and no tables", used.join(", ")),
-            remedy: "write tables = [\"NAME\"] into the manifest, or build the component without them".to_owned(),
-        });
+            remedy: "write tables = [\"NAME\"] into the manifest: its steps would be denied".to_owned(),
+        }),
+        (true, false) => {
+            let tables: Vec<&str> = machine.tables.iter().map(|name| name.as_str()).collect();
+            Some(Problem {
+                code: "unused-tables",
+                subject: format!("machine {}", machine.name),
+                expected: "a component that uses the tables its machine names".to_owned(),
+                got: format!("one that imports nothing of interlock:step/rows, and the tables {}", tables.join(", ")),
+                remedy: "take them out of tables in the manifest".to_owned(),
+            })
+        }
+        (true, true) | (false, false) => None,
     }
-    if used.is_empty() && !machine.tables.is_empty() {
-        let tables: Vec<&str> = machine.tables.iter().map(|name| name.as_str()).collect();
-        found.warnings.push(Problem {
-            code: "unused-tables",
-            subject: format!("machine {}", machine.name),
-            expected: "a component that uses the tables its machine names".to_owned(),
-            got: format!("one that imports nothing of interlock:step/rows, and the tables {}", tables.join(", ")),
-            remedy: "take them out of tables in the manifest".to_owned(),
-        });
-    }
-    found
 }
 
 #[cfg(test)]
@@ -96,32 +87,29 @@ on_failure = "park"
         report.manifest.unwrap_or_else(|| panic!("{rendered}")).machine
     }
 
+    fn told(functions: &[&str], tables: &str) -> Option<String> {
+        fit(&component(functions), &machine(tables)).map(|problem| problem.to_string())
+    }
+
     #[test]
-    fn a_component_that_uses_tables_is_refused_for_a_machine_that_names_none() {
-        let problems = fit(&component(&["claim", "update"]), &machine("")).problems;
-        let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            told,
-            [
-                "no-tables: interlock:step/rows: expected the machine worker to name the tables that its steps use, got a \
-              component that imports claim, update, and no tables; write tables = [\"NAME\"] into the manifest, or \
-              build the component without them"
-            ]
-        );
-        assert_eq!(fit(&component(&["claim"]), &machine("tables = [\"jobs\"]")), super::Fit::default());
+    fn a_component_that_uses_tables_for_a_machine_that_names_none_is_told() {
+        let text = "no-tables: interlock:step/rows: expected the machine worker to name the tables that its steps use, \
+                    got a component that imports claim, update, and no tables; write tables = [\"NAME\"] into the \
+                    manifest: its steps would be denied";
+        assert_eq!(told(&["claim", "update"], "").as_deref(), Some(text));
+        assert_eq!(told(&["claim"], "tables = [\"jobs\"]"), None);
     }
 
     #[test]
     fn a_condition_on_an_entity_needs_no_table() {
-        assert_eq!(fit(&component(&["require-entity", "answers"]), &machine("")), super::Fit::default());
+        assert_eq!(told(&["require-entity", "answers"], ""), None);
     }
 
     #[test]
-    fn tables_that_no_step_uses_are_a_warning() {
-        let found = fit(&component(&[]), &machine("tables = [\"jobs\"]"));
-        assert_eq!((found.problems.len(), found.warnings.len()), (0, 1));
-        let warning = found.warnings.first().expect("a warning");
-        assert_eq!((warning.code, warning.subject.as_str()), ("unused-tables", "machine worker"));
-        assert!(warning.got.ends_with("the tables jobs"), "{warning}");
+    fn tables_that_no_step_uses_are_told() {
+        let text = "unused-tables: machine worker: expected a component that uses the tables its machine names, got one \
+                    that imports nothing of interlock:step/rows, and the tables jobs; take them out of tables in the \
+                    manifest";
+        assert_eq!(told(&[], "tables = [\"jobs\"]").as_deref(), Some(text));
     }
 }

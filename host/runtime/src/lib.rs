@@ -41,5 +41,5 @@ mod wasi;
 pub use attempt::{Runs, Wasm};
 pub use check::{Inspection, Power, Problem, inspect};
 pub use engine::{EngineError, EngineOptions, Engines, Place};
-pub use fit::{Fit, fit};
+pub use fit::fit;
 pub use library::{Added, Library, LibraryError};

@@ -234,6 +234,21 @@ fn within(subject: &str, got: usize, max: usize, name: &str) -> Result<(), Rejec
     Ok(())
 }
 
+fn of_value(value: &Value) -> usize {
+    match value {
+        Value::Json(doc) => doc.text().len(),
+        Value::From(source) => source.to_string().len(),
+    }
+}
+
+fn of_set(set: &[interlock_kernel::value::Mutation]) -> usize {
+    set.iter().map(|one| one.field.to_string().len() + of_value(&one.value)).sum()
+}
+
+fn of_filter(filter: &Filter) -> usize {
+    filter.any.iter().flatten().map(|one| one.field.to_string().len() + of_value(&one.value)).sum()
+}
+
 /// Bytes that a request may still bring: values are kept while it waits.
 #[derive(Default)]
 struct Budget {
@@ -243,21 +258,26 @@ struct Budget {
 impl Budget {
     /// What is left beside what is staged.
     fn of(stage: &RowsAsk) -> Self {
-        let text = |value: &Value| match value {
-            Value::Json(doc) => doc.text().len(),
-            Value::From(_) => 0,
-        };
-        let set = |set: &[interlock_kernel::value::Mutation]| set.iter().map(|one| text(&one.value)).sum::<usize>();
-        let of_op = |op: &RowOp| match &op.what {
-            RowAsk::Put { value, fill, .. } => value.text().len().saturating_add(set(fill)),
-            RowAsk::Upsert { insert, fill, set: changes, .. } => {
-                insert.text().len().saturating_add(set(fill)).saturating_add(set(changes))
-            }
-            RowAsk::Update { set: changes, .. } => set(changes),
-            RowAsk::Claim { set: Some(changes), .. } => set(changes),
-            RowAsk::Claim { set: None, .. } | RowAsk::Get { .. } | RowAsk::Delete { .. } => 0,
-        };
-        Self { spent: stage.ops.iter().map(of_op).fold(0, usize::saturating_add) }
+        let ops = stage.ops.iter().map(|op| {
+            let fields: usize = op.fields.iter().map(String::len).sum();
+            fields.saturating_add(match &op.what {
+                RowAsk::Get { key } => of_value(key),
+                RowAsk::Put { key, value, fill, .. } => of_value(key) + value.text().len() + of_set(fill),
+                RowAsk::Update { key, filter, set } => of_value(key) + of_filter(filter) + of_set(set),
+                RowAsk::Upsert { key, insert, fill, set } => {
+                    of_value(key) + insert.text().len() + of_set(fill) + of_set(set)
+                }
+                RowAsk::Claim { filter, set, .. } => {
+                    filter.as_ref().map_or(0, of_filter) + set.as_deref().map_or(0, of_set)
+                }
+                RowAsk::Delete { key, filter } => of_value(key) + of_filter(filter),
+            })
+        });
+        let require = stage.require.iter().map(|require| match require {
+            Require::Row { key, filter, .. } => of_value(key) + of_filter(filter),
+            Require::Entity { filter, .. } => of_filter(filter),
+        });
+        Self { spent: ops.chain(require).fold(0, usize::saturating_add) }
     }
 
     fn spend(&mut self, subject: &str, bytes: usize) -> Result<(), Rejection> {
@@ -423,5 +443,39 @@ fn of_entity(text: &str) -> Result<Path, String> {
     match path.root {
         Root::Desired | Root::Data | Root::Outputs => Ok(path),
         Root::Event | Root::Row => Err(format!("expected a path under desired, data or outputs, got {path}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is staged in pieces is bounded as one request is: whatever part of an operation brings the bytes.
+    #[test]
+    fn what_is_staged_counts_with_what_comes() {
+        let long = || Given::Json(format!("{:?}", "x".repeat(250 * 1024)));
+        let short = || Given::Json("\"k\"".to_owned());
+        let test = || vec![vec![Test { field: "a".to_owned(), operator: Operator::Eq, value: long() }]];
+        for in_key in [true, false] {
+            let update = || Operation {
+                table: "jobs".to_owned(),
+                action: Action::Update {
+                    key: if in_key { long() } else { short() },
+                    filter: if in_key { Vec::new() } else { test() },
+                    set: Vec::new(),
+                },
+                fields: Vec::new(),
+                must: false,
+            };
+            let mut stage = RowsAsk::default();
+            for _ in 0..4 {
+                stage.ops.push(staged(update(), &stage).unwrap_or_else(|no| panic!("{no}")));
+            }
+            let require = || Requirement::Row { table: "jobs".to_owned(), key: short(), present: true, filter: test() };
+            for refused in [staged(update(), &stage).err(), required(require(), &stage).err()] {
+                let refused = refused.unwrap_or_else(|| panic!("one more was taken"));
+                assert!(refused.code == Code::Limit && refused.expected.contains("rows_bytes_max"), "{refused}");
+            }
+        }
     }
 }

@@ -245,7 +245,7 @@ fn an_operator_pauses_resumes_and_drops_a_schedule() {
             pause grow-a
                 Nothing
             coming
-    
+                nothing
             advance 3m
             firings grow-a
                 next none, raised 0, passed 0, paused

@@ -318,7 +318,7 @@ impl World {
                     .into_iter()
                     .map(|coming| format!("in {} ms: {}", coming.in_ms, coming.what))
                     .collect();
-                self.say(lines.join("\n    "));
+                self.say(if lines.is_empty() { "nothing".to_owned() } else { lines.join("\n    ") });
             }
             "stats" => self.stats(),
             other => panic!("unknown command {other}"),

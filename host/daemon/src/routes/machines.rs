@@ -69,6 +69,7 @@ pub(crate) async fn deploy(
     }
     findings.extend(unsendable(&app, manifest).await);
     findings.extend(unfenced(&app, manifest).await?);
+    findings.extend(added.as_ref().and_then(|added| unfit(&added.inspection, &manifest.machine)));
     activate(&app, manifest, added, findings).await
 }
 
@@ -113,6 +114,12 @@ fn mismatched(manifest: &Manifest, component: bool) -> Option<Problem> {
         )),
         (Some(_), true) | (None, false) => None,
     }
+}
+
+/// What the component imports and the machine does not give, or the other way round.
+fn unfit(inspection: &Inspection, machine: &interlock_kernel::machine::Machine) -> Option<Finding> {
+    let found = interlock_runtime::fit(inspection, machine)?;
+    Some(Finding { severity: Severity::Warning, ..finding_of_component(&found) })
 }
 
 async fn activate(
