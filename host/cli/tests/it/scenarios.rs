@@ -1,6 +1,7 @@
 //! `interlock test` as somebody meets it who writes scenarios: what is printed, how it ends.
 
-use crate::{DOOR, run};
+use crate::patterns::PATTERNS;
+use crate::{DOOR, run, tables_in};
 use anyhow::{Context as _, Result, ensure};
 use expect_test::{Expect, expect, expect_file};
 use std::io::{BufRead as _, BufReader};
@@ -400,10 +401,14 @@ fn whoever_watches_sees_the_next_change() -> Result<()> {
 }
 
 /// The scenarios of a guest, with its real component, as somebody has them who cloned the repository.
-fn guest(name: &str) -> Result<tempfile::TempDir> {
+pub(crate) fn guest(name: &str) -> Result<tempfile::TempDir> {
     let (source, folder) = (interlock_support::guest_folder(name), tempfile::tempdir()?);
     std::fs::copy(source.join("machine.toml"), folder.path().join("machine.toml"))?;
     std::fs::copy(interlock_support::guest(name)?, folder.path().join(format!("{name}.wasm")))?;
+    for file in tables_in(&source)? {
+        let name = file.file_name().context("a file")?;
+        std::fs::copy(&file, folder.path().join(name))?;
+    }
     std::fs::create_dir(folder.path().join("scenarios"))?;
     for file in std::fs::read_dir(source.join("scenarios"))? {
         let file = file?;
@@ -430,7 +435,7 @@ fn no_order_with_a_fault_opens_a_second_ticket() -> Result<()> {
 
 #[test]
 fn the_scenarios_of_the_examples_hold() -> Result<()> {
-    for name in ["resource", "survey", "hostile", "ticket", "deploy"] {
+    for name in ["resource", "survey", "hostile", "ticket", "deploy"].into_iter().chain(PATTERNS) {
         let folder = guest(name)?;
         let path = folder.path().display().to_string();
         let (code, out, err) = run("", &["test", &path])?;

@@ -27,7 +27,7 @@ use crate::command::{Outcome, Stage};
 use crate::doc::Digest;
 use crate::ids::{ExecutionId, MachineName, TableName};
 use crate::limits::{ANSWER_MS, MEMOS_MAX, REQUIRES_MAX, ROW_OPS_MAX, ROW_WRITES_MAX, ROW_WRITTEN_BYTES_MAX};
-use crate::record::{ClaimMemo, Claimant, Expires, Key, Part, Record};
+use crate::record::{ClaimMemo, Claimant, Expires, Key, Record};
 use crate::rejection::{Code, Rejection};
 use crate::rows::{ClientRows, MemoName, RowAnswer, RowAsk, RowsAsk, StepRows};
 use crate::table::{Right, Table};
@@ -244,7 +244,7 @@ impl<'a> Draft<'a> {
         ask: &RowsAsk,
         documents: Option<&crate::view::Documents>,
     ) -> Result<Result<Answered, Rejection>, Stop> {
-        let payload = if self.head.cause.payload { self.doc(Part::Cause)? } else { None };
+        let payload = self.payload()?;
         let mut scope = self.scope(payload)?;
         if let Some(documents) = documents {
             scope.documents = documents.clone();

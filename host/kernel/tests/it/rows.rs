@@ -115,7 +115,7 @@ pub(crate) fn taken(answer: &RowAnswer) -> Vec<String> {
     }
 }
 
-fn value(row: &RowShown) -> &str {
+pub(crate) fn value(row: &RowShown) -> &str {
     row.value.text()
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn row(world: &World, at: &str) -> Option<Row> {
     })
 }
 
-fn entries(world: &World) -> Vec<RowEntry> {
+pub(crate) fn entries(world: &World) -> Vec<RowEntry> {
     let entry = |(_, record): (&Key, &Record)| match record {
         Record::RowEntry(entry) => Some((**entry).clone()),
         _ => None,
@@ -134,7 +134,7 @@ fn entries(world: &World) -> Vec<RowEntry> {
     world.records.iter().filter_map(entry).collect()
 }
 
-fn table_heads(world: &World) -> BTreeMap<TableName, TableHead> {
+pub(crate) fn table_heads(world: &World) -> BTreeMap<TableName, TableHead> {
     let head = |(key, record): (&Key, &Record)| match (key, record) {
         (Key::Table(name), Record::Table(head)) => Some((name.clone(), (**head).clone())),
         _ => None,
@@ -153,7 +153,8 @@ pub(crate) fn check(world: &World, title: &str) {
         let count = counts.entry(table).or_default();
         *count = (count.0 + 1, count.1 + u64::from(row.claim.is_some()));
         assert!(row.claim.is_none() || row.claims > 0, "{title}: {table}/{at}: claimed, and never was");
-        if let Some(claim) = row.claim.as_ref().filter(|claim| claim.back)
+        // Who ends while a table is being dropped has nothing to give back to it.
+        if let Some(claim) = row.claim.as_ref().filter(|claim| claim.back && !head.dropped)
             && let Claimant::Execution(id) = &claim.by
         {
             let entity = id.entity.clone();
@@ -180,7 +181,10 @@ pub(crate) fn check(world: &World, title: &str) {
             assert_eq!(all.count() as u64, rows, "{title}: {table}: entries of index {}", index.number);
         }
     }
-    let kept = |key: &&Key| matches!(key, Key::RowDue(..) | Key::RowHeld(..));
+    let kept = |key: &&Key| match key {
+        Key::RowHeld(.., table, _) => heads.get(table).is_none_or(|head| !head.dropped),
+        key => matches!(key, Key::RowDue(..)),
+    };
     let found: BTreeSet<Key> = world.records.keys().filter(kept).cloned().collect();
     assert_eq!(found, implied, "{title}: what store time and executions have to do with rows");
     for (entity, head) in world.heads() {
@@ -201,7 +205,7 @@ pub(crate) fn four(table: &Table) -> World {
 }
 
 /// So many rows `j000`, `j001`, and so on.
-fn many(world: &mut World, count: usize, value: &str) {
+pub(crate) fn many(world: &mut World, count: usize, value: &str) {
     let all: Vec<RowOp> = (0..count).map(|nth| put(&format!("j{nth:03}"), value)).collect();
     for ops in all.chunks(ROW_OPS_MAX) {
         world.ok(client(ops.to_vec()));
@@ -218,7 +222,7 @@ pub(crate) fn tended(world: &mut World) {
     panic!("a table that wants tending for ever");
 }
 
-fn status(filter: &str) -> Filter {
+pub(crate) fn status(filter: &str) -> Filter {
     all(&format!("row.status eq \"{filter}\""))
 }
 
@@ -633,15 +637,19 @@ pub(crate) fn working(table: &Table) -> (World, EntityId) {
     working_with(table, worker())
 }
 
-fn step_verb(claim: Claim, memo: MemoName, ops: Vec<RowOp>) -> Verb {
+pub(crate) fn step_verb(claim: Claim, memo: MemoName, ops: Vec<RowOp>) -> Verb {
     Verb::StepRows(claim, Box::new(StepRows { ask: RowsAsk { require: Vec::new(), ops }, memo }))
 }
 
-fn step_asks(world: &mut World, id: &EntityId, ops: Vec<RowOp>) -> Result<(Vec<RowAnswer>, bool), Rejection> {
+pub(crate) fn step_asks(
+    world: &mut World,
+    id: &EntityId,
+    ops: Vec<RowOp>,
+) -> Result<(Vec<RowAnswer>, bool), Rejection> {
     step_asks_as(world, id, MemoName::Asked(0), ops)
 }
 
-fn step_asks_as(
+pub(crate) fn step_asks_as(
     world: &mut World,
     id: &EntityId,
     memo: MemoName,
@@ -654,7 +662,7 @@ fn step_asks_as(
     }
 }
 
-fn again(world: &mut World, id: &EntityId) {
+pub(crate) fn again(world: &mut World, id: &EntityId) {
     world.fail(id, "slow");
     world.pass(60_000);
     world.due(id);
@@ -738,7 +746,7 @@ fn a_zombie_changes_no_row() {
     assert_eq!(row(&world, "x"), None);
 }
 
-fn staging(require: Vec<Require>, ops: Vec<RowOp>) -> Change {
+pub(crate) fn staging(require: Vec<Require>, ops: Vec<RowOp>) -> Change {
     Change { stage: Stage { rows: RowsAsk { require, ops }, ..Stage::default() }, ..Change::default() }
 }
 
@@ -871,7 +879,7 @@ fn a_time_to_live_may_count_from_the_last_change() {
     assert!(matches!(one(&mut world, op(RowAsk::Get { key: key("a") })), RowAnswer::Got { row: Some(_), .. }));
 }
 
-fn reaped(attempts: Option<u32>) -> Table {
+pub(crate) fn reaped(attempts: Option<u32>) -> Table {
     let mut table = queue(&[]);
     table.claim.reaper = Some(Reaper { after_ms: 30_000, attempts, dead: set(&["row.status = \"dead\""]) });
     table

@@ -8,8 +8,8 @@ use interlock_kernel::ids::{EntityId, LeaseName, MachineName, Principal, TableNa
 use interlock_kernel::limits::{INBOX_MAX, LEASES_MAX};
 use interlock_kernel::machine::{Machine, Revision, StateKind};
 use interlock_kernel::record::{
-    Answer, AnswerKind, Condition, Dedup, Effect, Entry, Expires, Failure, Head, Key, Lease, Owner, Part, Record,
-    Stands,
+    Answer, AnswerKind, Condition, Dedup, Effect, Entry, Expires, Failure, Head, Key, Lease, Owner, Part, Place,
+    Record, Stands,
 };
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::schedule::Recurrence;
@@ -19,6 +19,7 @@ use interlock_kernel::timer::CalendarRule;
 use interlock_kernel::view::{Breach, Claim, Decision, Event, Rules, Schema, Span, Start, Stop, View, Wake};
 use interlock_kernel::{SessionId, decide};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// Leases that one job may find lost, or hand on.
@@ -99,12 +100,30 @@ impl View for Records {
             }
             _ => false,
         };
-        let mut keys: Vec<_> = self.all.keys().filter(|key| within(key)).cloned().collect();
-        if matches!(span, Span::History(..)) || matches!(span, Span::RowIndex(span) if span.back) {
-            keys.reverse();
-        }
-        keys.truncate(limit);
+        let found = self.all.range(bounds(span)).map(|(key, _)| key).filter(|key| within(key)).cloned();
+        let back = matches!(span, Span::History(..)) || matches!(span, Span::RowIndex(span) if span.back);
+        let keys: Vec<Key> = if back { found.rev().take(limit).collect() } else { found.take(limit).collect() };
         keys.into_iter().map(|key| Ok((key.clone(), self.get(&key)?.unwrap()))).collect()
+    }
+}
+
+/// Where a scan begins and ends: of a table with many rows most is not looked at.
+fn bounds(span: &Span) -> (Bound<Key>, Bound<Key>) {
+    let entry = |table: &TableName, index, bytes: &[u8], place, key| {
+        Key::RowIndex(table.clone(), index, bytes.to_vec(), place, key)
+    };
+    let first = || (Place { seq: 0, n: 0 }, "0".parse().unwrap());
+    match span {
+        Span::Rows(table, Some(after)) => (Bound::Excluded(Key::Row(table.clone(), after.clone())), Bound::Unbounded),
+        Span::RowIndex(span) => {
+            let end = entry(&span.table, span.index + 1, &[], first().0, first().1);
+            let begin = match &span.after {
+                Some((bytes, place, key)) if !span.back => entry(&span.table, span.index, bytes, *place, key.clone()),
+                _ => entry(&span.table, span.index, &span.from, first().0, first().1),
+            };
+            (Bound::Included(begin), Bound::Excluded(end))
+        }
+        _ => (Bound::Unbounded, Bound::Unbounded),
     }
 }
 

@@ -240,16 +240,12 @@ impl Tables<'_> {
         let by = asker.claimant();
         let table = self.table(&op.table)?;
         let spec = table.spec.clone();
-        // Taken over from somebody who had it: that is on record as this claim, not as a settlement.
-        let was = table.looked_at(key).and_then(|row| row.claim.clone());
-        let settles = was.is_some() && !spec.table.claim.is_held(value.value());
         table.write(key, value, place)?;
         let held = table.looked_at(key).cloned();
         let Some(row) = held else { return Ok(Ok(())) };
         let back = spec.table.claim.on_end == OnEnd::Release && matches!(by, Claimant::Execution(_));
         let claim = Claimed { number: memo.number, by, since: now.wall, at: now.store, back };
         let claim = spec.table.claim.is_held(row.value.value()).then_some(claim);
-        debug_assert!(!settles || claim.is_none());
         let claims = row.claims.saturating_add(u32::from(claim.is_some()));
         table.put(key, Some(Row { claim, claims, ..row }));
         memo.rows.push((key.clone(), place.seq));

@@ -98,16 +98,11 @@ pub(in crate::decide) fn take_back(given: &Given<'_>, execution: &ExecutionId) -
         let Key::RowHeld(.., name, key) = &at else { continue };
         let place = tables.place();
         if tables.open(name)?.is_err() {
-            astray.push((at, None));
+            astray.push((at, None)); // its rows go with the table
             continue;
         }
-        let row = tables.table(name)?.row(key)?.cloned();
-        let mine =
-            |row: &Row| row.claim.as_ref().is_some_and(|claim| claim.by == Claimant::Execution(execution.clone()));
-        match row.filter(mine) {
-            Some(row) => tables.give_back(name, key, row, RowWhat::Released, place)?,
-            None => astray.push((at, None)),
-        }
+        let row = tables.table(name)?.named(key)?.clone();
+        tables.give_back(name, key, row, RowWhat::Released, place)?;
     }
     let mut decision = Decision { writes: astray, ..Decision::plain(Outcome::Tended { done, more }) };
     tables.finish(&mut decision);

@@ -9,7 +9,8 @@ use crate::limits::{BUSY_RETRY_MS, INDEXES_MAX, TEND_MAX};
 use crate::record::{Index, IndexStage, Key, Record, Row, TableHead, TableSpec};
 use crate::rejection::{Code, Rejection};
 use crate::rows::Declare;
-use crate::table::{IndexSpec, Table, Tie};
+use crate::table::{IndexSpec, Table, Tie, Ttl};
+use crate::time::{Now, StoreTime};
 use crate::view::{Decision, IndexSpan, Span, Stop, Wake};
 use std::sync::Arc;
 
@@ -48,7 +49,8 @@ pub(in crate::decide) fn declare(given: &Given<'_>, declare: &Declare) -> Result
     draft.head.digest = declare.digest;
     draft.head.declared = given.now.wall;
     index(&mut draft.head, table);
-    if old.is_some_and(|old| old.table.claim != table.claim || old.table.ttl != table.ttl) && draft.head.rows > 0 {
+    let timed = |old: &TableSpec| old.table.claim.reaper != table.claim.reaper || old.table.ttl != table.ttl;
+    if old.is_some_and(|old| timed(&old)) && draft.head.rows > 0 {
         draft.head.anew = Some(None);
     }
     let at = Key::TableSpec(table.name.clone(), number);
@@ -87,9 +89,9 @@ fn index(head: &mut TableHead, table: &Table) {
     }
 }
 
-/// Whether there is something to do besides what requests do.
+/// Whether there is something to do besides what requests do, while it is declared.
 fn wants_tending(head: &TableHead) -> bool {
-    head.dropped || head.anew.is_some() || head.indexes.iter().any(|index| index.stage != IndexStage::Ready)
+    head.anew.is_some() || head.indexes.iter().any(|index| index.stage != IndexStage::Ready)
 }
 
 /// Away with a table: nothing is asked of it from now on, and its rows go a few at a time.
@@ -103,9 +105,6 @@ pub(in crate::decide) fn drop_table(given: &Given<'_>, name: &TableName) -> Resu
             "none with this name",
         )));
     };
-    if head.dropped {
-        return Ok(Decision::plain(Outcome::Tended { done: 0, more: true }));
-    }
     let mut tables = Tables::of(given);
     let mut draft = TableDraft::new(given, name.clone(), Some(head), spec);
     draft.head.dropped = true;
@@ -141,15 +140,18 @@ pub(in crate::decide) fn tend(given: &Given<'_>, name: &TableName) -> Result<Dec
 
 /// Removes entries of an index; the index with the last of them.
 fn empty(draft: &mut TableDraft<'_>, number: u32) -> Result<usize, Stop> {
-    let span =
-        IndexSpan { table: draft.name.clone(), index: number, from: Vec::new(), to: None, after: None, back: false };
-    let found = draft.given.view.scan(&Span::RowIndex(Box::new(span)), TEND_MAX)?;
+    let found = draft.given.view.scan(&entries_of(&draft.name, number), TEND_MAX)?;
     let done = found.len();
     draft.marks.extend(found.into_iter().map(|(key, _)| (key, None)));
     if done < TEND_MAX {
         draft.head.indexes.retain(|index| index.number != number);
     }
     Ok(done)
+}
+
+fn entries_of(table: &TableName, index: u32) -> Span {
+    let (from, to) = (Vec::new(), None);
+    Span::RowIndex(Box::new(IndexSpan { table: table.clone(), index, from, to, after: None, back: false }))
 }
 
 /// Goes on with the first index that is being built, and with rows that are to be looked at anew.
@@ -176,8 +178,9 @@ fn fill(draft: &mut TableDraft<'_>) -> Result<usize, Stop> {
                 draft.marks.push(mark);
             }
             None => {
+                let until = lives_until(&draft.given.now, &row, draft.spec.table.ttl);
                 draft.know(&key, Some(Row::clone(&row)));
-                draft.put(&key, Some(*row));
+                draft.put(&key, Some(Row { until, ..*row }));
             }
         }
     }
@@ -196,41 +199,57 @@ fn fill(draft: &mut TableDraft<'_>) -> Result<usize, Stop> {
     Ok(done)
 }
 
-/// Removes rows of a dropped table; then what became of them, its declarations, and the table.
+/// Until when a row is there whose table says otherwise by now: a time to live that is declared later counts from
+/// then on, a shorter one at the latest from then on, and without one it stays.
+fn lives_until(now: &Now, row: &Row, ttl: Option<Ttl>) -> Option<StoreTime> {
+    if !row.is_there(now.store) {
+        return row.until;
+    }
+    let most = now.store.plus(ttl?.ms);
+    Some(row.until.map_or(most, |until| until.min(most)))
+}
+
+/// Removes rows of a dropped table; then what is left of it.
 fn clear(mut draft: TableDraft<'_>) -> Result<Decision, Stop> {
     let (given, name) = (draft.given, draft.name.clone());
-    let view = given.view;
-    let found = view.scan(&Span::Rows(name.clone(), None), TEND_MAX)?;
-    let mut done = found.len();
+    let found = given.view.scan(&Span::Rows(name.clone(), None), TEND_MAX)?;
+    if found.is_empty() {
+        return bury(&draft);
+    }
+    let done = found.len();
     for (at, record) in found {
         let (Key::Row(_, key), Record::Row(row)) = (at, record) else { continue };
         draft.know(&key, Some(*row));
         draft.put(&key, None);
     }
-    let mut writes = Vec::new();
-    if done == 0 {
-        // Entries of an index that was being emptied have no row any more.
-        for number in draft.head.indexes.iter().map(|index| index.number).collect::<Vec<_>>() {
-            done = done.saturating_add(empty(&mut draft, number)?);
-        }
-    }
-    if done == 0 {
-        let entries = view.scan(&Span::RowEntries(name.clone()), TEND_MAX)?;
-        let specs = view.scan(&Span::TableSpecs(name.clone()), TEND_MAX)?;
-        let all = entries.len() < TEND_MAX && specs.len() < TEND_MAX;
-        done = if all { 0 } else { entries.len() };
-        writes.extend(entries.into_iter().map(|(key, _)| (key, None)));
-        if all {
-            writes.extend(specs.into_iter().map(|(key, _)| (key, None)));
-            writes.push((Key::Table(name.clone()), None));
-            let outcome = Outcome::Tended { done, more: false };
-            return Ok(Decision { writes, ..Decision::plain(outcome) });
-        }
-    }
     let mut tables = Tables::of(given);
     tables.wake.push(Wake::Tend(name));
     tables.enter(draft);
-    let mut decision = Decision { writes, ..Decision::plain(Outcome::Tended { done, more: true }) };
+    let mut decision = Decision::plain(Outcome::Tended { done, more: true });
     tables.finish(&mut decision);
     Ok(decision)
+}
+
+/// What a dropped table without rows still has: entries of indexes that were being emptied, what became of its rows,
+/// its declarations; with the last of them the table, and the declaration in force, without which it cannot be read.
+fn bury(draft: &TableDraft<'_>) -> Result<Decision, Stop> {
+    let name = &draft.name;
+    let in_force = Key::TableSpec(name.clone(), draft.head.revision);
+    let indexes = draft.head.indexes.iter().map(|index| entries_of(name, index.number));
+    let mut away: Vec<Key> = Vec::new();
+    for span in indexes.chain([Span::RowEntries(name.clone()), Span::TableSpecs(name.clone())]) {
+        let room = TEND_MAX.saturating_sub(away.len());
+        let found = draft.given.view.scan(&span, room)?.into_iter().map(|(key, _)| key);
+        away.extend(found.filter(|key| *key != in_force));
+    }
+    let done = away.len();
+    let more = done >= TEND_MAX;
+    let mut wake = Vec::new();
+    if more {
+        wake.push(Wake::Tend(name.clone()));
+    } else {
+        away.extend([in_force, Key::Table(name.clone())]);
+    }
+    let writes = away.into_iter().map(|key| (key, None)).collect();
+    Ok(Decision { writes, wake, ..Decision::plain(Outcome::Tended { done, more }) })
 }

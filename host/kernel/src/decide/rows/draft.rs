@@ -164,6 +164,13 @@ impl<'a> TableDraft<'a> {
         }
     }
 
+    /// A row that an index names, past its time or not.
+    pub(super) fn named(&mut self, key: &RowKey) -> Result<&Row, Stop> {
+        self.row(key)?;
+        let at = Key::Row(self.name.clone(), key.clone());
+        self.looked_at(key).ok_or_else(|| corrupt(&at, "an index names it, and it is not there"))
+    }
+
     /// A row that was read from the store.
     pub(super) fn know(&mut self, key: &RowKey, row: Option<Row>) {
         self.rows.entry(key.clone()).or_insert_with(|| Slot { was: row.clone(), now: row });
@@ -174,13 +181,10 @@ impl<'a> TableDraft<'a> {
         self.rows.get(key)?.now.as_ref()
     }
 
-    /// Rows that this decision has changed.
-    pub(super) fn changed(&self) -> impl Iterator<Item = (&RowKey, Option<&Row>)> {
-        let now = self.now();
-        self.rows
-            .iter()
-            .filter(|(_, slot)| slot.was != slot.now)
-            .map(move |(key, slot)| (key, slot.now.as_ref().filter(|row| row.is_there(now))))
+    /// Rows that this decision has changed and not removed.
+    pub(super) fn changed(&self) -> impl Iterator<Item = (&RowKey, &Row)> {
+        let changed = self.rows.iter().filter(|(_, slot)| slot.was != slot.now);
+        changed.filter_map(|(key, slot)| Some((key, slot.now.as_ref()?)))
     }
 
     pub(super) fn is_changed(&self, key: &RowKey) -> bool {
@@ -286,9 +290,10 @@ impl<'a> TableDraft<'a> {
         self.looked_at(key).map(|row| shown(key, row, fields))
     }
 
-    /// An index that can be used, by its name.
+    /// An index that is declared, by its name; one of an earlier declaration may still be going away.
     pub(super) fn index(&self, name: &Name) -> Option<&Index> {
-        self.head.indexes.iter().find(|index| index.name.as_ref() == Some(name))
+        let declared = |index: &&Index| index.name.as_ref() == Some(name) && index.stage != IndexStage::Dropping;
+        self.head.indexes.iter().find(declared)
     }
 
     fn writes(&self) -> usize {

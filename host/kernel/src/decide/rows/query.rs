@@ -67,7 +67,7 @@ pub(in crate::decide) fn query(
         let Some(row) = table.row(&rank.key)? else { continue };
         bytes = bytes.saturating_add(row.value.text().len());
         let full = answer.rows.len() >= usize::try_from(ask.limit).unwrap_or(usize::MAX);
-        if full || (last.is_some() && bytes > ROWS_BYTES_MAX) {
+        if full || bytes > ROWS_BYTES_MAX {
             break;
         }
         answer.rows.push(shown(&rank.key, row, &ask.fields));
@@ -88,15 +88,10 @@ fn parse(text: &str) -> Result<Rank, String> {
     let mut parts = text.splitn(4, '.');
     let mut next = || parts.next().ok_or_else(bad);
     let (digits, seq, n, key) = (next()?, next()?, next()?, next()?);
-    if digits.len() % 2 != 0 || !digits.is_ascii() {
-        return Err(bad());
-    }
-    let bytes: Result<Vec<u8>, _> = (0..digits.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(digits.get(at..at.saturating_add(2)).unwrap_or_default(), 16))
-        .collect();
+    let byte = |at: usize| u8::from_str_radix(digits.get(at..at.saturating_add(2))?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
     Ok(Rank {
-        bytes: bytes.map_err(|_| bad())?,
+        bytes: bytes.ok_or_else(bad)?,
         place: Place { seq: seq.parse().map_err(|_| bad())?, n: n.parse().map_err(|_| bad())? },
         key: key.parse().map_err(|_| bad())?,
     })

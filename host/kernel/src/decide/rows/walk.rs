@@ -3,16 +3,17 @@
 
 use super::draft::{TableDraft, position};
 use super::order;
-use crate::ids::RowKey;
+use crate::ids::{RowKey, TableName};
 use crate::limits::ROWS_SCANNED_MAX;
-use crate::record::{Index, IndexStage, Key, Place, Record, Row};
+use crate::record::{Index, IndexStage, Key, Place, Row};
 use crate::rejection::{Code, Rejection};
 use crate::rows::{Order, OrderBy};
 use crate::table::Tie;
 use crate::value::{Comparison, Filter, Operator, Path, Roots, Verdict};
-use crate::view::{IndexSpan, Stop};
+use crate::view::{IndexSpan, Span, Stop};
 use serde_json::Value as Json;
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Entries read at a time.
 const CHUNK: usize = 64;
@@ -48,24 +49,28 @@ pub(super) struct Wanted<'a> {
 /// A walk over everything that matches, a row at a time.
 pub(super) struct Walk {
     streams: Vec<Stream>,
+    ranking: Ranking,
     sorted: bool,
-    back: bool,
+    seen: BTreeSet<RowKey>,
+    looked_at: usize,
+    /// What was collected and sorted, where no index has the order.
+    found: Option<std::vec::IntoIter<Rank>>,
+}
+
+/// The order that was asked for.
+struct Ranking {
     /// The index that says the order; none is the time alone.
     by: Option<Index>,
     tie: Tie,
     /// Fields of the index that the order leaves out, since the filter fixes them.
     skipped: usize,
-    seen: BTreeSet<RowKey>,
-    looked_at: usize,
-    /// What was collected and sorted, where no index has the order.
-    found: Option<std::vec::IntoIter<(Rank, RowKey)>>,
-    after: Option<Rank>,
+    back: bool,
 }
 
+/// Rows in order: what was read, and where to read on.
 struct Stream {
-    span: IndexSpan,
-    head: std::collections::VecDeque<(Rank, RowKey)>,
-    over: bool,
+    head: VecDeque<Rank>,
+    rest: Option<IndexSpan>,
 }
 
 impl Wanted<'_> {
@@ -89,11 +94,11 @@ fn by(table: &TableDraft<'_>, order: &Order) -> Result<(Option<Index>, Tie), Rej
     let subject = format!("table {}", table.name);
     match table.index(name) {
         Some(index) if index.stage == IndexStage::Ready => Ok((Some(index.clone()), index.spec.tie)),
-        Some(index) if index.stage != IndexStage::Dropping => {
+        Some(_) => {
             let got = format!("index {name}, which is still being built");
             Err(Rejection::new(Code::Unavailable, subject, expected(), got).retry_after(crate::limits::BUSY_RETRY_MS))
         }
-        _ => Err(Rejection::new(Code::Invalid, subject, expected(), format!("index {name}"))),
+        None => Err(Rejection::new(Code::Invalid, subject, expected(), format!("index {name}"))),
     }
 }
 
@@ -157,7 +162,6 @@ impl Walk {
             if by.as_ref().is_some_and(|by| by.number == plan.index.number) { plan.fixed.len() } else { 0 }
         };
         let skipped = plans.iter().map(fixed).min().unwrap_or_default();
-        let back = wanted.order.descending;
         let mut streams: Vec<Stream> = Vec::new();
         for plan in plans {
             // What an earlier page ended with, as it stands in this index.
@@ -169,28 +173,119 @@ impl Walk {
                 from: plan.from,
                 to: plan.to,
                 after: wanted.after.as_ref().filter(|_| sorted).map(seek),
-                back: sorted && back,
+                back: wanted.order.descending,
             };
-            if streams.iter().all(|stream| stream.span != span) {
-                streams.push(Stream { span, head: Default::default(), over: false });
+            if streams.iter().all(|stream| stream.rest.as_ref() != Some(&span)) {
+                streams.push(Stream { head: VecDeque::new(), rest: Some(span) });
             }
         }
-        Ok(Self {
-            streams,
-            sorted,
-            back,
-            by,
-            tie,
-            skipped,
-            seen: BTreeSet::new(),
-            looked_at: 0,
-            found: None,
-            after: wanted.after.clone(),
-        })
+        let ranking = Ranking { by, tie, skipped, back: wanted.order.descending };
+        // Rows that this decision has changed stand elsewhere than the store says.
+        let mut own: Vec<Rank> = table.changed().map(|(key, row)| ranking.of(key, row)).collect();
+        own.sort_unstable_by(|a, b| ranking.compare(a, b));
+        streams.push(Stream { head: own.into(), rest: None });
+        Ok(Self { streams, ranking, sorted, seen: BTreeSet::new(), looked_at: 0, found: None })
     }
 
+    /// The next row that matches.
+    pub(super) fn next(
+        &mut self,
+        table: &mut TableDraft<'_>,
+        wanted: &Wanted<'_>,
+        mismatches: &mut u32,
+    ) -> Result<Result<Option<Rank>, Rejection>, Stop> {
+        if self.sorted {
+            return self.meet(table, wanted, mismatches);
+        }
+        if self.found.is_none() {
+            match self.collect(table, wanted, mismatches)? {
+                Ok(found) => self.found = Some(found.into_iter()),
+                Err(refused) => return Ok(Err(refused)),
+            }
+        }
+        Ok(Ok(self.found.as_mut().and_then(Iterator::next)))
+    }
+
+    /// Everything that matches, sorted.
+    fn collect(
+        &mut self,
+        table: &mut TableDraft<'_>,
+        wanted: &Wanted<'_>,
+        mismatches: &mut u32,
+    ) -> Result<Result<Vec<Rank>, Rejection>, Stop> {
+        let mut found = Vec::new();
+        loop {
+            match self.meet(table, wanted, mismatches)? {
+                Ok(Some(rank)) => found.push(rank),
+                Ok(None) => break,
+                Err(refused) => return Ok(Err(refused)),
+            }
+        }
+        if let Some(after) = &wanted.after {
+            found.retain(|rank| self.ranking.compare(after, rank) == Ordering::Less);
+        }
+        found.sort_unstable_by(|a, b| self.ranking.compare(a, b));
+        Ok(Ok(found))
+    }
+
+    /// The next row that matches, as the indexes have them.
+    fn meet(
+        &mut self,
+        table: &mut TableDraft<'_>,
+        wanted: &Wanted<'_>,
+        mismatches: &mut u32,
+    ) -> Result<Result<Option<Rank>, Rejection>, Stop> {
+        loop {
+            self.fill(table)?;
+            let Some(rank) = self.first() else { return Ok(Ok(None)) };
+            if self.looked_at >= ROWS_SCANNED_MAX {
+                return Ok(Err(too_far(&table.name, wanted.filter)));
+            }
+            self.looked_at = self.looked_at.saturating_add(1);
+            if !self.seen.insert(rank.key.clone()) {
+                continue;
+            }
+            if table.row(&rank.key)?.is_some_and(|row| wanted.wants(row, mismatches)) {
+                return Ok(Ok(Some(rank)));
+            }
+        }
+    }
+
+    /// The row whose turn it is among the streams.
+    fn first(&mut self) -> Option<Rank> {
+        let read = self.streams.iter_mut().filter(|stream| !stream.head.is_empty());
+        read.min_by(|a, b| self.ranking.compare(&a.head.front(), &b.head.front()))?.head.pop_front()
+    }
+
+    /// Reads on where a stream has been used up; rows that this decision has changed are in a stream of their own.
+    fn fill(&mut self, table: &mut TableDraft<'_>) -> Result<(), Stop> {
+        for stream in &mut self.streams {
+            while stream.head.is_empty()
+                && let Some(span) = stream.rest.take()
+            {
+                let entries = table.given.view.scan(&Span::RowIndex(Box::new(span.clone())), CHUNK)?;
+                let full = entries.len() >= CHUNK;
+                let (mut head, mut last) = (VecDeque::new(), None);
+                for (entry, _) in entries {
+                    let Key::RowIndex(_, _, bytes, place, key) = entry else { continue };
+                    if !table.is_changed(&key) {
+                        head.push_back(self.ranking.of(&key, table.named(&key)?));
+                    }
+                    last = Some((bytes, place, key));
+                }
+                stream.head = head;
+                if full {
+                    stream.rest = Some(IndexSpan { after: last, ..span });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ranking {
     /// Where a row stands in the order.
-    pub(super) fn rank(&self, key: &RowKey, row: &Row) -> Rank {
+    fn of(&self, key: &RowKey, row: &Row) -> Rank {
         let (bytes, place) = match &self.by {
             Some(by) => {
                 let mut bytes = Vec::new();
@@ -204,173 +299,35 @@ impl Walk {
         Rank { bytes, place, key: key.clone() }
     }
 
-    fn precedes(&self, a: &Rank, b: &Rank) -> bool {
-        if self.back { a > b } else { a < b }
-    }
-
-    /// The next row that matches.
-    pub(super) fn next(
-        &mut self,
-        table: &mut TableDraft<'_>,
-        wanted: &Wanted<'_>,
-        mismatches: &mut u32,
-    ) -> Result<Result<Option<Rank>, Rejection>, Stop> {
-        if !self.sorted {
-            if self.found.is_none() {
-                match self.collect(table, wanted, mismatches)? {
-                    Ok(found) => self.found = Some(found.into_iter()),
-                    Err(refused) => return Ok(Err(refused)),
-                }
-            }
-            return Ok(Ok(self.found.as_mut().and_then(Iterator::next).map(|(rank, _)| rank)));
-        }
-        loop {
-            if self.looked_at >= ROWS_SCANNED_MAX {
-                return Ok(Err(self.too_far(table, wanted)));
-            }
-            match self.step(table, wanted, mismatches)? {
-                Step::Over => return Ok(Ok(None)),
-                Step::Passed => {}
-                Step::Met(rank) => return Ok(Ok(Some(rank))),
-            }
-        }
-    }
-
-    /// Looks at one row of the stream whose turn it is.
-    fn step(&mut self, table: &mut TableDraft<'_>, wanted: &Wanted<'_>, mismatches: &mut u32) -> Result<Step, Stop> {
-        self.fill(table)?;
-        let mut first: Option<usize> = None;
-        for (at, stream) in self.streams.iter().enumerate() {
-            let Some((rank, _)) = stream.head.front() else { continue };
-            let best = first.and_then(|first| self.streams.get(first)?.head.front());
-            if best.is_none_or(|(best, _)| self.precedes(rank, best)) {
-                first = Some(at);
-            }
-        }
-        let Some((rank, key)) = first.and_then(|at| self.streams.get_mut(at)?.head.pop_front()) else {
-            return Ok(Step::Over);
-        };
-        self.looked_at = self.looked_at.saturating_add(1);
-        if self.after.as_ref().is_some_and(|after| !self.precedes(after, &rank)) || !self.seen.insert(key.clone()) {
-            return Ok(Step::Passed);
-        }
-        let row = table.row(&key)?.cloned();
-        Ok(match row.filter(|row| wanted.wants(row, mismatches)) {
-            Some(_) => Step::Met(rank),
-            None => Step::Passed,
-        })
-    }
-
-    /// Everything that matches, sorted.
-    fn collect(
-        &mut self,
-        table: &mut TableDraft<'_>,
-        wanted: &Wanted<'_>,
-        mismatches: &mut u32,
-    ) -> Result<Result<Vec<(Rank, RowKey)>, Rejection>, Stop> {
-        let mut found = Vec::new();
-        let after = self.after.take();
-        loop {
-            if self.looked_at >= ROWS_SCANNED_MAX {
-                return Ok(Err(self.too_far(table, wanted)));
-            }
-            match self.step(table, wanted, mismatches)? {
-                Step::Over => break,
-                Step::Passed => {}
-                Step::Met(rank) => found.push((rank.clone(), rank.key)),
-            }
-        }
-        if let Some(after) = &after {
-            found.retain(|(rank, _)| self.precedes(after, rank));
-        }
-        found.sort_unstable_by(|a, b| if self.back { b.cmp(a) } else { a.cmp(b) });
-        Ok(Ok(found))
-    }
-
-    /// Reads on where a stream has been used up. Rows that this decision has changed stand elsewhere than the store
-    /// says: they are a stream of their own.
-    fn fill(&mut self, table: &mut TableDraft<'_>) -> Result<(), Stop> {
-        if self.looked_at == 0 && self.streams.iter().all(|stream| !stream.over && stream.head.is_empty()) {
-            let changed: Vec<(RowKey, Row)> =
-                table.changed().filter_map(|(key, row)| Some((key.clone(), row?.clone()))).collect();
-            let mut own: Vec<(Rank, RowKey)> =
-                changed.iter().map(|(key, row)| (self.rank(key, row), key.clone())).collect();
-            own.sort_unstable_by(|a, b| if self.back { b.cmp(a) } else { a.cmp(b) });
-            if let Some(first) = self.streams.first()
-                && !own.is_empty()
-            {
-                let span = first.span.clone();
-                self.streams.push(Stream { span, head: own.into(), over: true });
-            }
-        }
-        for at in 0..self.streams.len() {
-            let Some(stream) = self.streams.get(at) else { continue };
-            if stream.over || !stream.head.is_empty() {
-                continue;
-            }
-            let entries = table.given.view.scan(&crate::view::Span::RowIndex(Box::new(stream.span.clone())), CHUNK)?;
-            let over = entries.len() < CHUNK;
-            let mut last = None;
-            let mut head = std::collections::VecDeque::new();
-            for (entry, _) in entries {
-                let Key::RowIndex(_, _, bytes, place, key) = entry else { continue };
-                last = Some((bytes, place, key.clone()));
-                if table.is_changed(&key) {
-                    continue;
-                }
-                let at = Key::Row(table.name.clone(), key.clone());
-                let Some(Record::Row(row)) = table.given.view.get(&at)? else {
-                    return Err(super::super::corrupt(&at, "an index names it, and it is not there"));
-                };
-                head.push_back((self.rank(&key, &row), key.clone()));
-                table.know(&key, Some(*row));
-            }
-            if let Some(stream) = self.streams.get_mut(at) {
-                stream.head = head;
-                stream.over = over;
-                if last.is_some() {
-                    stream.span.after = last;
-                }
-            }
-        }
-        // A chunk may hold nothing but rows that were changed here.
-        if self.streams.iter().any(|stream| !stream.over && stream.head.is_empty()) {
-            return self.fill(table);
-        }
-        Ok(())
-    }
-
-    /// No index serves the filter, and the bound on looking for it is reached.
-    fn too_far(&self, table: &TableDraft<'_>, wanted: &Wanted<'_>) -> Rejection {
-        let fixed = |one: &&Comparison| one.operator == Operator::Eq;
-        let mut fields: Vec<String> = Vec::new();
-        for one in wanted.filter.any.iter().flat_map(|all| all.iter().filter(fixed)) {
-            let name = one.field.to_string();
-            let name = name.strip_prefix("row.").unwrap_or(&name).to_owned();
-            if !fields.contains(&name) {
-                fields.push(name);
-            }
-        }
-        let ranged = wanted.filter.any.iter().flatten().find(|one| order_matters(one.operator));
-        if let Some(one) = ranged.filter(|_| fields.is_empty()) {
-            let name = one.field.to_string();
-            fields.push(name.strip_prefix("row.").unwrap_or(&name).to_owned());
-        }
-        let help = match fields.is_empty() {
-            true => "a filter that compares a field with a value, and an index on that field".to_owned(),
-            false => format!("an index on [{}]", fields.join(", ")),
-        };
-        let expected = format!("at most {ROWS_SCANNED_MAX} rows to look at (rows_scanned_max): {help} would help");
-        Rejection::new(Code::Limit, format!("table {}", table.name), expected, "more, and not enough of them match")
+    fn compare<T: Ord>(&self, a: &T, b: &T) -> Ordering {
+        if self.back { b.cmp(a) } else { a.cmp(b) }
     }
 }
 
-fn order_matters(operator: Operator) -> bool {
+/// No index serves the filter, and the bound on looking for it is reached.
+fn too_far(table: &TableName, filter: &Filter) -> Rejection {
+    let name = |one: &Comparison| {
+        let name = one.field.to_string();
+        name.strip_prefix("row.").unwrap_or(&name).to_owned()
+    };
+    let all = || filter.any.iter().flatten();
+    let mut fields: Vec<String> = Vec::new();
+    for name in all().filter(|one| one.operator == Operator::Eq).map(name) {
+        if !fields.contains(&name) {
+            fields.push(name);
+        }
+    }
+    if fields.is_empty() {
+        fields.extend(all().find(|one| has_order(one.operator)).map(name));
+    }
+    let help = match fields.is_empty() {
+        true => "a filter that compares a field with a value, and an index on that field".to_owned(),
+        false => format!("an index on [{}]", fields.join(", ")),
+    };
+    let expected = format!("at most {ROWS_SCANNED_MAX} rows to look at (rows_scanned_max): {help} would help");
+    Rejection::new(Code::Limit, format!("table {table}"), expected, "more, and not enough of them match")
+}
+
+fn has_order(operator: Operator) -> bool {
     matches!(operator, Operator::Lt | Operator::Le | Operator::Gt | Operator::Ge)
-}
-
-enum Step {
-    Over,
-    Passed,
-    Met(Rank),
 }
