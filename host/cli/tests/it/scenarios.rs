@@ -2,7 +2,7 @@
 
 use crate::patterns::PATTERNS;
 use crate::{DOOR, ending, run};
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use expect_test::{Expect, expect, expect_file};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -415,6 +415,22 @@ pub(crate) fn guest(name: &str) -> Result<tempfile::TempDir> {
         std::fs::copy(file.path(), folder.path().join("scenarios").join(file.file_name()))?;
     }
     Ok(folder)
+}
+
+/// What `guests/ticket` promises, wherever one fault can be.
+#[test]
+fn no_order_with_a_fault_opens_a_second_ticket() -> Result<()> {
+    let folder = guest("ticket")?;
+    let path = folder.path().display().to_string();
+    for name in ["lost-answer", "late", "resolved"] {
+        let (code, out, err) = run("", &["explore", &path, "--filter", name])?;
+        let complete = out.contains("complete   every order with at most 1 fault");
+        ensure!(code == Some(0) && out.contains(&format!("holds   {name}  ")) && complete, "{out}{err}");
+        // The promise is one of each: a search without it would hold whatever happens.
+        let scenario = std::fs::read_to_string(folder.path().join(format!("scenarios/{name}.scenario.toml")))?;
+        ensure!(scenario.contains(r#"made = { target = "tickets", at_most = 1 }"#), "{scenario}");
+    }
+    Ok(())
 }
 
 #[test]
