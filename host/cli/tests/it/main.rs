@@ -40,12 +40,12 @@ fn run(url: &str, args: &[&str]) -> anyhow::Result<(Option<i32>, String, String)
     Ok((status.code(), String::from_utf8(stdout)?, String::from_utf8(stderr)?))
 }
 
-/// The files of tables in a machine's folder, by name.
-fn tables_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// The files of a folder whose names end so, by name.
+fn ending(folder: &Path, end: &str) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.to_string_lossy().ends_with(".table.toml") {
+        if path.to_string_lossy().ends_with(end) {
             found.push(path);
         }
     }
@@ -62,7 +62,7 @@ fn declared(folder: &Path) -> anyhow::Result<Vec<Declared>> {
         anyhow::ensure!(report.problems.is_empty(), "{}: {:?}", path.display(), report.problems);
         Ok(Declared { table, source })
     };
-    tables_in(folder)?.iter().map(declared).collect()
+    ending(folder, ".table.toml")?.iter().map(declared).collect()
 }
 
 /// A daemon as a child process; killed if the test gives it up.

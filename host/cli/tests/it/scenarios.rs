@@ -1,7 +1,7 @@
 //! `interlock test` as somebody meets it who writes scenarios: what is printed, how it ends.
 
 use crate::patterns::PATTERNS;
-use crate::{DOOR, run, tables_in};
+use crate::{DOOR, ending, run};
 use anyhow::{Context as _, Result, ensure};
 use expect_test::{Expect, expect, expect_file};
 use std::io::{BufRead as _, BufReader};
@@ -405,7 +405,7 @@ pub(crate) fn guest(name: &str) -> Result<tempfile::TempDir> {
     let (source, folder) = (interlock_support::guest_folder(name), tempfile::tempdir()?);
     std::fs::copy(source.join("machine.toml"), folder.path().join("machine.toml"))?;
     std::fs::copy(interlock_support::guest(name)?, folder.path().join(format!("{name}.wasm")))?;
-    for file in tables_in(&source)? {
+    for file in [ending(&source, ".table.toml")?, ending(&source, ".schedule.toml")?].concat() {
         let name = file.file_name().context("a file")?;
         std::fs::copy(&file, folder.path().join(name))?;
     }
