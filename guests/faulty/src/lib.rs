@@ -13,6 +13,7 @@ mod forgotten_path;
 mod late_payment;
 mod lease_outlasted;
 mod lease_remembered;
+mod lost_count;
 mod lost_update;
 mod memory;
 mod promised_early;
@@ -52,4 +53,6 @@ steps!(
     lease_outlasted::send,
     double_claim::take,
     double_claim::take_mended,
+    lost_count::count,
+    lost_count::count_mended,
 );

@@ -1,6 +1,6 @@
 //! What happened since the boot, in numbers.
 
-use interlock_kernel::record::{LeaseWhat, RowWhat};
+use interlock_kernel::record::{EffectWhat, LeaseWhat, RowWhat};
 use interlock_kernel::rejection::Code;
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,6 +45,7 @@ pub(crate) struct Counters {
     pub(crate) resyncs: Counter,
     pub(crate) panics: Counter,
     pub(crate) sent: Counter,
+    pub(crate) effects: [Counter; EffectWhat::ALL.len()],
     pub(crate) leases: [Counter; LeaseWhat::ALL.len()],
     pub(crate) rows: [Counter; RowWhat::ALL.len()],
 }
@@ -75,6 +76,7 @@ impl Default for Counters {
             resyncs: Counter::default(),
             panics: Counter::default(),
             sent: Counter::default(),
+            effects: array::from_fn(|_| Counter::default()),
             leases: array::from_fn(|_| Counter::default()),
             rows: array::from_fn(|_| Counter::default()),
         }
@@ -97,6 +99,14 @@ impl Counters {
             && let Some(counter) = self.rows.get(at)
         {
             counter.add(count);
+        }
+    }
+
+    pub(crate) fn effect(&self, what: EffectWhat) {
+        if let Some(at) = EffectWhat::ALL.iter().position(|known| *known == what)
+            && let Some(counter) = self.effects.get(at)
+        {
+            counter.add(1);
         }
     }
 
@@ -158,6 +168,8 @@ pub struct Stats {
     pub panics: u64,
     /// Tries of effects.
     pub sent: u64,
+    /// What became of effects, each kind once.
+    pub effects: Vec<(EffectWhat, u64)>,
     /// What became of leases, each kind once.
     pub leases: Vec<(LeaseWhat, u64)>,
     /// What became of rows, each kind once.
@@ -203,6 +215,7 @@ impl Stats {
             panics: counters.panics.get(),
             sent: counters.sent.get(),
             rows: RowWhat::ALL.into_iter().zip(counters.rows.iter().map(Counter::get)).collect(),
+            effects: EffectWhat::ALL.into_iter().zip(counters.effects.iter().map(Counter::get)).collect(),
             leases: LeaseWhat::ALL.into_iter().zip(counters.leases.iter().map(Counter::get)).collect(),
             waiting,
             running,

@@ -13,7 +13,9 @@ use interlock_kernel::command::{Command, Outcome, Verb};
 use interlock_kernel::decide;
 use interlock_kernel::ids::{EntityId, LeaseName, RowKey, ScheduleName, TableName};
 use interlock_kernel::limits::{INBOX_MAX, LEASES_MAX};
-use interlock_kernel::record::{Entry, Fired, Firing, Key, LeaseEntry, LeaseWhat, Record, RowEntry, RowWhat, What};
+use interlock_kernel::record::{
+    EffectWhat, Entry, Fired, Firing, Key, LeaseEntry, LeaseWhat, Record, RowEntry, RowWhat, What,
+};
 use interlock_kernel::rejection::{Code, Rejection};
 use interlock_kernel::view::{Decision, Wake};
 use interlock_store::{Fate, Halt, Job, Lane, StoreError, Txn};
@@ -155,7 +157,7 @@ struct Decided {
     facts: u64,
     mismatches: u64,
     /// What went wrong, to be told once it is durable.
-    failures: Vec<(EntityId, Entry)>,
+    told: Vec<(EntityId, Entry)>,
     /// What became of leases, to be told with it.
     leases: Vec<(LeaseName, LeaseEntry)>,
     /// What became of rows, likewise.
@@ -208,7 +210,7 @@ impl Submission {
             entries: 0,
             facts: 0,
             mismatches: 0,
-            failures: Vec::new(),
+            told: Vec::new(),
             leases: Vec::new(),
             rows: Vec::new(),
         };
@@ -252,8 +254,8 @@ fn write(txn: &mut dyn Txn, key: &Key, record: Option<&Record>, decided: &mut De
     if let (Key::History(entity, ..), Record::Entry(entry)) = (key, record) {
         decided.entries += 1;
         decided.facts += u64::from(matches!(entry.what, What::Fact(..)));
-        if matches!(entry.what, What::Ended(..) | What::FailurePath(_) | What::Parked(..)) {
-            decided.failures.push((entity.clone(), (**entry).clone()));
+        if matches!(entry.what, What::Ended(..) | What::FailurePath(_) | What::Parked(..) | What::Effect(..)) {
+            decided.told.push((entity.clone(), (**entry).clone()));
         }
         // The note is the entry's key: entity, incarnation and number, and where to read it.
         txn.note(at.clone().into())?;
@@ -289,7 +291,7 @@ impl Job for Submission {
                 counters.entries.add(decided.entries);
                 counters.facts.add(decided.facts);
                 counters.mismatches.add(decided.mismatches);
-                for (entity, entry) in &decided.failures {
+                for (entity, entry) in &decided.told {
                     tell(counters, entity, entry);
                 }
                 for (lease, entry) in &decided.leases {
@@ -332,24 +334,37 @@ impl Job for Submission {
     }
 }
 
-/// Counts and logs a failure: whoever only looks at numbers or the log hears of it, too.
+/// Counts and logs a failure, and what became of an effect: whoever only looks at numbers or the log hears of it, too.
 fn tell(counters: &Counters, entity: &EntityId, entry: &Entry) {
     let (state, attempt) = (&entry.from, entry.attempt);
-    counters.failures.add(1);
     match &entry.what {
         What::Ended(failure, next_attempt_ms) => {
+            counters.failures.add(1);
             let (code, reason) = (&failure.code, &failure.reason);
             tracing::warn!(%entity, %state, attempt, code, reason, next_attempt_ms, "an attempt failed");
         }
         What::FailurePath(failure) => {
+            counters.failures.add(1);
             let (code, reason, to) = (&failure.code, &failure.reason, &entry.to);
             tracing::warn!(%entity, %state, attempt, code, reason, %to, "a visit failed and left on its failure path");
         }
         What::Parked(code, reason) => {
+            counters.failures.add(1);
             counters.parked.add(1);
             tracing::warn!(%entity, %state, attempt, code, reason, "parked until an operator decides");
         }
-        _no_failure => {}
+        What::Effect(what, target, number, note) => {
+            counters.effect(*what);
+            match what {
+                EffectWhat::Fenced | EffectWhat::Failed => {
+                    tracing::warn!(%entity, number, %target, %what, note, "effect");
+                }
+                EffectWhat::Done | EffectWhat::Dropped | EffectWhat::Retried => {
+                    tracing::info!(%entity, number, %target, %what, note, "effect");
+                }
+            }
+        }
+        _not_told => {}
     }
 }
 

@@ -3,9 +3,10 @@
 //!
 //! What is told of each is kept in `golden/gallery/`; `UPDATE_EXPECT=1` writes it anew.
 
+use crate::declared;
 use anyhow::{Context as _, Result, ensure};
 use expect_test::expect_file;
-use interlock_lab::scenario::{self, Declared, Stage, play};
+use interlock_lab::scenario::{self, Stage, play};
 use interlock_runtime::{EngineOptions, Engines, Library, Wasm};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Each fault, and the promise by which it is found.
-const FAULTS: [(&str, &str); 15] = [
+const FAULTS: [(&str, &str); 16] = [
     ("asked-again", "one ticket at most"),
     ("check-then-act", "never more is spent than there is"),
     ("desired-unseen", "what clients want is what runs"),
@@ -24,6 +25,7 @@ const FAULTS: [(&str, &str); 15] = [
     ("late-payment", "no ticket is shipped for a seat that was given back"),
     ("lease-outlasted", "what is sent has the channel"),
     ("lease-remembered", "nobody empties a mailbox without its lease"),
+    ("lost-count", "no visit is lost"),
     ("lost-update", "no usage is lost"),
     ("memory", "every row is counted"),
     ("promised-early", "a pool has the size that it promises"),
@@ -67,22 +69,6 @@ fn cases() -> Result<BTreeSet<String>> {
         }
     }
     Ok(cases)
-}
-
-/// The tables of a case.
-fn tables(case: &str) -> Result<Vec<Declared>> {
-    let mut found = Vec::new();
-    for file in std::fs::read_dir(source().join(case))? {
-        let path = file?.path();
-        if path.to_string_lossy().ends_with(".table.toml") {
-            let source = std::fs::read_to_string(&path)?;
-            let parsed = interlock_manifest::parse_table("table.toml", &source);
-            let (table, report) = parsed.map_err(|report| anyhow::anyhow!("{case}: {:?}", report.problems))?;
-            assert!(report.problems.is_empty(), "{case}: {:?}", report.problems);
-            found.push(Declared { table, source });
-        }
-    }
-    Ok(found)
 }
 
 /// Exit code and standard output of the command, with the gallery in its folder.
@@ -146,8 +132,12 @@ fn every_machine_passes_its_own_scenario_faulty_or_not() -> Result<()> {
         let file = format!("{}.scenario.toml", case.trim_end_matches("-mended"));
         let scenario = scenario::read(&file, &text(&file)?, &manifest.machine);
         let scenario = scenario.map_err(|report| anyhow::anyhow!("{case}: {:?}", report.problems))?;
-        let stage =
-            Stage { manifest, component, tables: tables(&case)?, executor: Arc::new(Wasm::new(library.clone())) };
+        let stage = Stage {
+            manifest,
+            component,
+            tables: declared(&source().join(&case))?,
+            executor: Arc::new(Wasm::new(library.clone())),
+        };
         let misses = play(&scenario, &stage)?.misses;
         assert!(misses.is_empty(), "{case}: {misses:?}");
     }
@@ -206,7 +196,7 @@ fn a_mended_machine_differs_in_what_was_mended_alone() -> Result<()> {
         let mended = format!("{case}-mended");
         let scenario = format!("{case}.scenario.toml");
         assert_eq!(read(case, &scenario)?, read(&mended, &scenario)?, "{case}: the same scenario");
-        assert_eq!(tables(case)?, tables(&mended)?, "{case}: the same tables");
+        assert_eq!(declared(&source().join(case))?, declared(&source().join(&mended))?, "{case}: the same tables");
         let lines = |text: String| text.lines().skip(1).map(str::to_owned).collect::<BTreeSet<_>>();
         let (before, after) = (lines(read(case, "machine.toml")?), lines(read(&mended, "machine.toml")?));
         let changed = before.symmetric_difference(&after).count();

@@ -2,12 +2,14 @@
 
 mod gallery;
 mod leases;
+mod patterns;
 mod rows;
 mod scenarios;
 mod schedules;
 mod weather;
 mod wire;
 
+use interlock_lab::scenario::Declared;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -36,6 +38,31 @@ fn interlock(url: &str, args: &[&str]) -> Command {
 fn run(url: &str, args: &[&str]) -> anyhow::Result<(Option<i32>, String, String)> {
     let Output { status, stdout, stderr } = interlock(url, args).output()?;
     Ok((status.code(), String::from_utf8(stdout)?, String::from_utf8(stderr)?))
+}
+
+/// The files of a folder whose names end so, by name.
+fn ending(folder: &Path, end: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.to_string_lossy().ends_with(end) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The tables of a machine's folder, about which there is nothing to say.
+fn declared(folder: &Path) -> anyhow::Result<Vec<Declared>> {
+    let declared = |path: &PathBuf| {
+        let source = std::fs::read_to_string(path)?;
+        let parsed = interlock_manifest::parse_table("table.toml", &source);
+        let (table, report) = parsed.map_err(|report| anyhow::anyhow!("{}: {:?}", path.display(), report.problems))?;
+        anyhow::ensure!(report.problems.is_empty(), "{}: {:?}", path.display(), report.problems);
+        Ok(Declared { table, source })
+    };
+    ending(folder, ".table.toml")?.iter().map(declared).collect()
 }
 
 /// A daemon as a child process; killed if the test gives it up.

@@ -1,7 +1,8 @@
 //! `interlock test` as somebody meets it who writes scenarios: what is printed, how it ends.
 
-use crate::{DOOR, run};
-use anyhow::{Context as _, Result};
+use crate::patterns::PATTERNS;
+use crate::{DOOR, ending, run};
+use anyhow::{Context as _, Result, ensure};
 use expect_test::{Expect, expect, expect_file};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -400,10 +401,14 @@ fn whoever_watches_sees_the_next_change() -> Result<()> {
 }
 
 /// The scenarios of a guest, with its real component, as somebody has them who cloned the repository.
-fn guest(name: &str) -> Result<tempfile::TempDir> {
+pub(crate) fn guest(name: &str) -> Result<tempfile::TempDir> {
     let (source, folder) = (interlock_support::guest_folder(name), tempfile::tempdir()?);
     std::fs::copy(source.join("machine.toml"), folder.path().join("machine.toml"))?;
     std::fs::copy(interlock_support::guest(name)?, folder.path().join(format!("{name}.wasm")))?;
+    for file in [ending(&source, ".table.toml")?, ending(&source, ".schedule.toml")?].concat() {
+        let name = file.file_name().context("a file")?;
+        std::fs::copy(&file, folder.path().join(name))?;
+    }
     std::fs::create_dir(folder.path().join("scenarios"))?;
     for file in std::fs::read_dir(source.join("scenarios"))? {
         let file = file?;
@@ -412,9 +417,25 @@ fn guest(name: &str) -> Result<tempfile::TempDir> {
     Ok(folder)
 }
 
+/// What `guests/ticket` promises, wherever one fault can be.
+#[test]
+fn no_order_with_a_fault_opens_a_second_ticket() -> Result<()> {
+    let folder = guest("ticket")?;
+    let path = folder.path().display().to_string();
+    for name in ["lost-answer", "late", "resolved"] {
+        let (code, out, err) = run("", &["explore", &path, "--filter", name])?;
+        let complete = out.contains("complete   every order with at most 1 fault");
+        ensure!(code == Some(0) && out.contains(&format!("holds   {name}  ")) && complete, "{out}{err}");
+        // The promise is one of each: a search without it would hold whatever happens.
+        let scenario = std::fs::read_to_string(folder.path().join(format!("scenarios/{name}.scenario.toml")))?;
+        ensure!(scenario.contains(r#"made = { target = "tickets", at_most = 1 }"#), "{scenario}");
+    }
+    Ok(())
+}
+
 #[test]
 fn the_scenarios_of_the_examples_hold() -> Result<()> {
-    for name in ["resource", "survey", "hostile", "ticket", "deploy"] {
+    for name in ["resource", "survey", "hostile", "ticket", "deploy"].into_iter().chain(PATTERNS) {
         let folder = guest(name)?;
         let path = folder.path().display().to_string();
         let (code, out, err) = run("", &["test", &path])?;

@@ -1,6 +1,8 @@
 //! Every scenario of the examples in every weather: locks lost, commits unheard, attempts fenced, deliveries doubled,
 //! timers late and twice. What it expects holds, and what is left of each entity is the same as in calm weather.
 
+use crate::declared;
+use crate::patterns::PATTERNS;
 use anyhow::{Context as _, Result, ensure};
 use interlock_lab::explore::Recall;
 use interlock_lab::scenario::{self, Played, Scenario, Stage, Weather, play_in};
@@ -63,12 +65,12 @@ fn shown(folder: &str, guest: &str, library: &Library) -> Result<Shown> {
     let component = std::fs::read(interlock_support::guest(guest)?)?;
     let component = tokio::runtime::Runtime::new()?.block_on(library.add(component))?;
     let folder = interlock_support::guest_folder(folder);
+    let tables = declared(&folder)?;
     let report = interlock_manifest::parse("machine.toml", &std::fs::read_to_string(folder.join("machine.toml"))?);
     let manifest = report.manifest.context("a manifest")?;
     let sees_tokens = component.inspection.can.iter().any(|power| power.name == "fencing");
     let recall = Recall::new(Arc::new(Wasm::new(library.clone())), sees_tokens);
-    let stage =
-        Stage { manifest, component: Some(component.digest), tables: Vec::new(), executor: Arc::new(recall.clone()) };
+    let stage = Stage { manifest, component: Some(component.digest), tables, executor: Arc::new(recall.clone()) };
     let mut scenarios = Vec::new();
     for file in files(&folder)? {
         let name = file.display().to_string();
@@ -113,7 +115,7 @@ fn every_scenario_holds_in_every_weather_and_leaves_the_same() -> Result<()> {
     let library = Library::open(&engines, kept.path())?;
     let mut wrong = Vec::new();
     let mut played = 0;
-    for (folder, guest) in SHOWN {
+    for (folder, guest) in SHOWN.into_iter().chain(PATTERNS.map(|name| (name, name))) {
         let shown = shown(folder, guest, &library)?;
         for scenario in &shown.scenarios {
             wrong.extend(shown.wrong(scenario)?);

@@ -125,10 +125,13 @@ fn counters(stats: &Stats) -> BTreeMap<String, u64> {
         ("clock_jumps", stats.clock_jumps),
         ("resyncs", stats.resyncs),
         ("panics", stats.panics),
+        ("effects_sent", stats.sent),
     ];
+    let effects = stats.effects.iter().map(|(what, count)| (format!("effects_{what}"), *count));
     let leases = stats.leases.iter().map(|(what, count)| (format!("leases_{what}"), *count));
     let rows = stats.rows.iter().map(|(what, count)| (format!("rows_{what}"), *count));
-    all.map(|(name, count)| (name.to_owned(), count)).into_iter().chain(leases).chain(rows).collect()
+    let all = all.map(|(name, count)| (name.to_owned(), count)).into_iter();
+    all.chain(effects).chain(leases).chain(rows).collect()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod failures;
 mod faults;
 mod leases;
 mod logs;
+mod patterns;
 mod refusals;
 mod resource;
 mod rows;

@@ -15,27 +15,50 @@ use std::time::Duration;
 
 const REQUEST: &str = "request/one";
 const TICKETS: &str = "/v1/atlas/tickets";
+const PROD: &str = "/v1/prod/image";
 
 fn ticket() -> Answer {
     Answer::Says(201, Vec::new(), json!({ "id": "T-1" }))
 }
 
-/// A daemon with an example as it is, whose service is at a port of this machine.
-async fn example(name: &str, service: &str, port: u16, allowed: &str) -> Result<Host> {
+/// A daemon with an example in which some words are others: where its service is, at least.
+async fn example(name: &str, words: &[(&str, &str)], allowed: &str) -> Result<Host> {
     let host = start_unkilled(Setup::default()).await?;
-    let text = std::fs::read_to_string(guest_folder(name).join("machine.toml"))?;
-    ensure!(text.contains(service), "{service} is not in the manifest any more");
-    let here = text.replace(service, &format!("http://127.0.0.1:{port}/"));
+    let mut text = std::fs::read_to_string(guest_folder(name).join("machine.toml"))?;
+    for (there, here) in words {
+        ensure!(text.contains(there), "{there} is not in the manifest any more");
+        text = text.replace(there, here);
+    }
     std::fs::write(host.config().with_file_name("secret"), "s3cret")?;
     host.configure(allowed).await?;
-    let deployed = host.api().deploy(&here, Some(name)).await?;
+    let deployed = host.api().deploy(&text, Some(name)).await?;
     ensure!(deployed["warnings"] == json!([]), "{deployed}");
     Ok(host)
 }
 
+fn at(port: u16) -> String {
+    format!("http://127.0.0.1:{port}/")
+}
+
 async fn desk(port: u16) -> Result<Host> {
     let allowed = allowed(port, "\"tickets\"") + "\n[effects.secrets.tickets]\nfile = \"secret\"\n";
-    example("ticket", "https://tickets.example.com/", port, &allowed).await
+    example("ticket", &[("https://tickets.example.com/", &at(port))], &allowed).await
+}
+
+/// The deployment controller, whose clusters are at a receiver.
+async fn clusters(sink: &Sink, words: &[(&str, &str)]) -> Result<Host> {
+    let allowed = sink.allowed("\"deploy\"").replace("POST", "PUT");
+    let secret = "\n[effects.secrets.deploy]\nfile = \"secret\"\n";
+    let here = at(sink.port());
+    let words = [&[("https://deploy.example.com/", &*here)], words].concat();
+    example("deploy", &words, &(allowed + secret)).await
+}
+
+/// Has a deployment want an image on the cluster.
+async fn wants(host: &Host, deployment: &str, image: &str) -> Result<()> {
+    host.api().create(deployment).await?;
+    let wanted = json!({ "cluster": "cluster/prod", "image": image });
+    host.api().apply(deployment, 0, wanted).await?.done().map(drop)
 }
 
 async fn ask(host: &Host) -> Result<()> {
@@ -168,14 +191,10 @@ fn a_ticket_that_was_opened_after_its_request_was_given_up_is_withdrawn_once() -
 fn a_rollout_that_its_operator_no_longer_allows_is_denied_by_name_and_the_cluster_is_free() -> Result<()> {
     run(async {
         let sink = Sink::start().await?;
-        let allowed = sink.allowed("\"deploy\"").replace("POST", "PUT");
-        let secret = "\n[effects.secrets.deploy]\nfile = \"secret\"\n";
-        let host = example("deploy", "https://deploy.example.com/", sink.port(), &(allowed + secret)).await?;
+        let host = clusters(&sink, &[]).await?;
         let api = host.api();
-        sink.answers("/v1/prod/image", [with_header(503, "retry-after", "3000")]);
-        api.create("deployment/web").await?;
-        let wanted = json!({ "cluster": "cluster/prod", "image": "web:2" });
-        api.apply("deployment/web", 0, wanted).await?.done()?;
+        sink.answers(PROD, [with_header(503, "retry-after", "3000")]);
+        wants(&host, "deployment/web", "web:2").await?;
         until_first(api, "deployment/web", |one| one["tries"] == 1 && one["stands"] == "due").await?;
         let lease = api.get("/v1/leases/cluster%2Fprod").await?.done()?;
         let seen = sink.seen();
@@ -193,5 +212,40 @@ fn a_rollout_that_its_operator_no_longer_allows_is_denied_by_name_and_the_cluste
         ensure!(api.get("/v1/leases/cluster%2Fprod").await?.done()?["holder"].is_null(), "{over}");
         ensure!(sink.seen().len() == 1, "nothing more was sent");
         Ok(())
+    })
+}
+
+/// etcd 10811: an owner's request is long on its way, its lease is over meanwhile, and the next owner has written.
+#[test]
+fn a_late_owners_rollout_is_turned_away_by_its_receiver_and_counted() -> Result<()> {
+    run(async {
+        let sink = Sink::start().await?;
+        sink.fences();
+        // Before the receiver looks at its token.
+        sink.answers(PROD, [Answer::Held]);
+        let short = [("ttl = \"30s\", hold_max = \"5m\"", "ttl = \"1s\", hold_max = \"1s\"")];
+        let host = clusters(&sink, &short).await?;
+        let api = host.api();
+        wants(&host, "deployment/web", "web:2").await?;
+        sink.until(PROD, 1).await;
+        wants(&host, "deployment/shop", "shop:7").await?;
+        sink.until(PROD, 2).await;
+        let steady = |found: &Value| found["state"] == "steady" && found["generation"] == 1;
+        let next = api.until("deployment/shop", steady).await?;
+        ensure!(next["data"]["why"] == "the answer does not say what runs", "it was done: {next}");
+        sink.let_go();
+        let late = api.until("deployment/web", steady).await?;
+        ensure!(late["data"]["why"] == "fenced" && late["outbox"] == json!({ "unsettled": 0, "dead": 0 }), "{late}");
+        let tokens: Vec<u64> =
+            sink.seen().iter().map(|seen| seen.header("interlock-fencing-token").parse()).collect::<Result<_, _>>()?;
+        ensure!(tokens.len() == 2 && tokens[0] < tokens[1], "it was not tried again: {tokens:?}");
+        let history = api.history("deployment/web").await?;
+        ensure!(of_kind(&history, "effect-fenced").len() == 1, "{history:?}");
+        for (what, count) in [("sent", 2), ("done", 1), ("fenced", 1), ("failed", 0)] {
+            let counted = api.counter(&format!("effects_{what}")).await?;
+            ensure!(counted == count, "effects_{what}: expected {count}, got {counted}");
+        }
+        ensure!(host.said()?.lines().any(|line| line.contains("WARN") && line.contains("what=fenced")), "in the log");
+        adds_up(&late, &history)
     })
 }

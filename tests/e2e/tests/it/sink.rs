@@ -57,6 +57,8 @@ struct Book {
     answers: BTreeMap<String, VecDeque<Answer>>,
     /// What nobody said an answer for is held.
     holds: bool,
+    /// Of a receiver that fences: the highest token of each resource under which something was done.
+    highest: Option<BTreeMap<String, u64>>,
 }
 
 #[derive(Clone)]
@@ -106,6 +108,11 @@ impl Sink {
         self.desk.book.lock().unwrap_or_else(PoisonError::into_inner).holds = holds;
     }
 
+    /// From now on it refuses what comes under a lower token than something that was done.
+    pub(crate) fn fences(&self) {
+        self.desk.book.lock().unwrap_or_else(PoisonError::into_inner).highest = Some(BTreeMap::new());
+    }
+
     /// Answers whatever is held.
     pub(crate) fn let_go(&self) {
         self.desk.let_go.send_modify(|count| *count += 1);
@@ -146,7 +153,9 @@ impl Drop for Sink {
 
 async fn take(State(desk): State<Desk>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let text = |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-    let headers = headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
+    let headers: BTreeMap<_, _> = headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
+    let resource = headers.get("interlock-fence-resource").cloned().unwrap_or_default();
+    let token = headers.get("interlock-fencing-token").and_then(|token| token.parse().ok()).unwrap_or_default();
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let path = uri.path().to_owned();
     // Told before it is kept: who sees it may let it go at once.
@@ -163,10 +172,22 @@ async fn take(State(desk): State<Desk>, uri: Uri, headers: HeaderMap, body: Byte
         }
         Some(Answer::Held) => {
             drop(let_go.changed().await);
-            axum::Json(json!({ "ok": true })).into_response()
+            done(&desk, resource, token)
         }
-        None => axum::Json(json!({ "ok": true })).into_response(),
+        None => done(&desk, resource, token),
     }
+}
+
+/// Looked at where it is done, however long it was held before.
+fn done(desk: &Desk, resource: String, token: u64) -> Response {
+    let mut book = desk.book.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(highest) = book.highest.as_mut().map(|highest| highest.entry(resource).or_default()) {
+        if token < *highest {
+            return StatusCode::PRECONDITION_FAILED.into_response();
+        }
+        *highest = token;
+    }
+    axum::Json(json!({ "ok": true })).into_response()
 }
 
 fn said(status: u16, headers: &[(&'static str, String)], body: &Value) -> Result<Response> {

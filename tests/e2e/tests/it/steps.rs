@@ -47,6 +47,14 @@ async fn nothing_gets_through(guest: &'static str) -> Result<()> {
     for manifest in [&hasty, &patient] {
         host.api().deploy(manifest, Some(guest)).await?;
     }
+    // What the attempts on rows speak of: all of it granted, nothing granted, granted but not named by the machine.
+    let all = ["hostile", "patient"].map(|machine| {
+        format!("machines.{machine} = [\"get\", \"query\", \"put\", \"update\", \"claim\", \"upsert\", \"delete\"]\n")
+    });
+    for (table, access) in [("ours", all.concat()), ("theirs", String::new()), ("unnamed", all.concat())] {
+        let manifest = format!("table = \"{table}\"\nowner = \"interlock tests\"\n[access]\n{access}");
+        host.api().post("/v1/tables", json!({ "manifest": manifest })).await?.done()?;
+    }
     let attempts = attempts(guest)?;
     ensure!(attempts.len() > 10, "{attempts:?}");
     let (leases, attempts): (Vec<_>, Vec<_>) = attempts

@@ -210,7 +210,7 @@ fn pages_join_without_gap_or_overlap() -> Result<()> {
 #[test]
 fn a_reader_that_never_reads_holds_nobody_up() -> Result<()> {
     run(async {
-        let host = start().await?;
+        let host = start_unkilled(Setup::default()).await?;
         host.api().deploy(COUNTED, Some("noop")).await?;
         host.api().create("counted/a").await?;
         let stuck = Stream::open(host.api(), "/v1/watch", None).await?;
