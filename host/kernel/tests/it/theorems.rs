@@ -368,6 +368,9 @@ fn a_lease_and_a_head_agree_only_if_each_says_what_the_other_says() {
     }
 }
 
+/// In words; a row before and after one decision; what is not so of it.
+type Becomes<'a> = (&'a str, Option<&'a Row>, Option<Row>, &'a [&'a str]);
+
 /// What a row may not become in one decision.
 #[test]
 fn a_row_keeps_its_version_its_claims_and_one_claimant() {
@@ -383,7 +386,7 @@ fn a_row_keeps_its_version_its_claims_and_one_claimant() {
     let other = Claimed { by: Claimant::Client("other".to_owned()), ..held.clone() };
     let anew = Row { created: next, claims: 0, version: 0, value: value.clone(), ..free.clone() };
     let one = ["row_has_one_claimant"];
-    let cases: [(&str, Option<&Row>, Option<Row>, &[&str]); 15] = [
+    let cases: [Becomes<'_>; 15] = [
         ("nothing", None, None, &[]),
         ("as it was", Some(&was), Some(was.clone()), &[]),
         ("removed", Some(&was), None, &[]),
