@@ -7,7 +7,7 @@ use crate::world::World;
 use interlock_kernel::command::{Outcome, Verb};
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::limits::{ROW_WRITTEN_BYTES_MAX, TEND_MAX};
-use interlock_kernel::record::{Key, RowWhat};
+use interlock_kernel::record::{Key, Record, RowWhat};
 use interlock_kernel::rows::{Order, RowAsk};
 use interlock_kernel::table::{OnEnd, Table, Ttl};
 use interlock_kernel::value::Filter;
@@ -103,6 +103,23 @@ fn only_the_execution_that_has_a_row_gives_it_back() {
     world.go(&id, "idle");
     let holder = |at| row(&world, at).unwrap().claim.map(|claim| claim.by.to_string());
     assert_eq!((holder("d").as_deref(), holder("a")), (Some("client"), None));
+}
+
+#[test]
+fn an_index_entry_that_is_wrong_goes_and_takes_nobodys_row_with_it() {
+    let (mut world, id) = working(&releasing());
+    let id = world.claim(&id).execution;
+    one(&mut world, claim(1));
+    world.go(&id.entity, "idle");
+    let entry = |at: &str| Key::RowHeld(id.entity.clone(), id.incarnation, id.ordinal, table_name("jobs"), row_key(at));
+    for at in ["a", "d", "none"] {
+        world.records.put(&entry(at), &Record::Mark); // not claimed, somebody else's, not there
+    }
+    assert_eq!(world.ok(Verb::TakeBack(id.clone())), Outcome::Tended { done: 3, more: false });
+    assert_eq!(
+        (held(&world), row(&world, "d").unwrap().claim.map(|claim| claim.by.to_string())),
+        (0, Some("client".into()))
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ use interlock_kernel::command::{Outcome, Verb};
 use interlock_kernel::limits::{
     ANSWER_MS, MEMO_BYTES_MAX, ROW_ENTRIES_MAX, ROW_OPS_MAX, ROW_WRITES_MAX, ROWS_BYTES_MAX,
 };
+use interlock_kernel::record::Key;
 use interlock_kernel::rejection::Code;
 use interlock_kernel::rows::{MemoName, Order, RowAnswer, RowAsk, RowOp, RowsAsk};
 use interlock_kernel::value::Filter;
@@ -135,6 +136,9 @@ fn an_answer_is_remembered_for_a_day() {
         world.pass(ms);
         assert!(matches!(world.ok(ask()), Outcome::Rows { replayed, .. } if replayed == again), "{ms}");
     }
+    world.pass(ANSWER_MS);
+    world.ok(Verb::Sweep);
+    assert!(world.records.keys().all(|key| !matches!(key, Key::Answered(_))), "and no longer");
 }
 
 #[test]

@@ -109,6 +109,15 @@ fn a_step_without_its_lease_changes_no_row() {
     assert!(world.refused(ask(old)).expected.starts_with("attempt 2, token"), "the open one is told first");
 }
 
+#[test]
+fn a_right_is_read_as_it_is_written() {
+    for (text, right) in Right::ALL {
+        assert_eq!((text.parse(), right.to_string().as_str()), (Ok(right), text));
+    }
+    let expected = r#"expected one of get, query, put, update, claim, upsert, delete, got "read""#;
+    assert_eq!("read".parse::<Right>(), Err(expected.to_owned()));
+}
+
 // --- conditions
 
 #[test]

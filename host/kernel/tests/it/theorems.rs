@@ -7,9 +7,11 @@ use crate::semantics::{idle, working};
 use crate::world::World;
 use interlock_kernel::Incarnation;
 use interlock_kernel::command::Verb;
-use interlock_kernel::doc::Digest;
+use interlock_kernel::doc::{Digest, Doc};
 use interlock_kernel::ids::EntityId;
-use interlock_kernel::record::{Delay, Entry, FactKind, Head, Lease, Park, Part, Timer, What};
+use interlock_kernel::record::{
+    Claimant, Claimed, Delay, Entry, FactKind, Head, Lease, Park, Part, Place, Row, Timer, What,
+};
 use interlock_kernel::theorems::{
     self, Folded, entity, final_is_final, fold, history_folds_to_entity, is_fact, lease_and_execution_agree,
     lease_has_one_holder, lease_token_never_falls, live_entity_has_a_wake_cause, lock_and_execution_agree,
@@ -363,5 +365,45 @@ fn a_lease_and_a_head_agree_only_if_each_says_what_the_other_says() {
         let (of_nobody, says_nothing) = (Lease::default(), Head { leases: Vec::new(), awaits: None, ..head.clone() });
         assert!(!agree(&of_nobody, id, &head) && !agree(&known, id, &says_nothing), "{id}");
         assert!(agree(&of_nobody, id, &says_nothing));
+    }
+}
+
+/// In words; a row before and after one decision; what is not so of it.
+type Becomes<'a> = (&'a str, Option<&'a Row>, Option<Row>, &'a [&'a str]);
+
+/// What a row may not become in one decision.
+#[test]
+fn a_row_keeps_its_version_its_claims_and_one_claimant() {
+    let mut world = crate::rows::four(&crate::rows::queue(&[]));
+    crate::rows::one(&mut world, crate::rows::claim(1));
+    let was = Row { claims: 2, ..crate::rows::row(&world, "d").unwrap() };
+    let held = was.claim.clone().unwrap();
+    let by = |claim: Claimed, claims| Row { claim: Some(claim), claims, ..was.clone() };
+    let value = Doc::new(true.into());
+    let free = Row { claim: None, ..was.clone() };
+    let next = Place { seq: held.number.seq + 1, ..held.number };
+    let again = Claimed { number: next, ..held.clone() };
+    let other = Claimed { by: Claimant::Client("other".to_owned()), ..held.clone() };
+    let anew = Row { created: next, claims: 0, version: 0, value: value.clone(), ..free.clone() };
+    let one = ["row_has_one_claimant"];
+    let cases: [Becomes<'_>; 15] = [
+        ("nothing", None, None, &[]),
+        ("as it was", Some(&was), Some(was.clone()), &[]),
+        ("removed", Some(&was), None, &[]),
+        ("changed", Some(&was), Some(Row { value: value.clone(), version: was.version + 1, ..was.clone() }), &[]),
+        ("an old version", Some(&was), Some(Row { value, ..was.clone() }), &["row_version_grows"]),
+        ("given back", Some(&was), Some(free.clone()), &[]),
+        ("fewer claims", Some(&was), Some(Row { claims: 1, ..was.clone() }), &["row_claims_never_fall"]),
+        ("claimed again", Some(&was), Some(by(again.clone(), 3)), &[]),
+        ("claimed again, and not counted", Some(&was), Some(by(again, 2)), &one),
+        ("somebody else's", Some(&was), Some(by(other, 2)), &one),
+        ("claimed", Some(&free), Some(by(held.clone(), 3)), &[]),
+        ("claimed, and not counted", Some(&free), Some(by(held.clone(), 2)), &one),
+        ("inserted anew", Some(&was), Some(anew), &[]),
+        ("new and free", None, Some(Row { claims: 0, ..free.clone() }), &[]),
+        ("new, and never claimed", None, Some(by(held, 0)), &["row_claim_is_counted"]),
+    ];
+    for (what, was, now, broken) in cases {
+        assert_eq!(theorems::row(was, now.as_ref()), broken, "{what}");
     }
 }

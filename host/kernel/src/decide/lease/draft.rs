@@ -315,9 +315,8 @@ impl<'a> LeaseDraft<'a> {
 
     /// Whether its time as one that nobody has or wants is over.
     pub(in crate::decide) fn is_forgotten(&self) -> bool {
-        // It was so already: who stood in line until now is yet to be told, and it is kept from now on.
-        let idle = |was: &Lease| is_idle(was) && was.due.is_some_and(|due| due <= self.now());
-        is_idle(&self.lease) && self.writes.is_empty() && self.was.as_ref().is_some_and(idle)
+        // It was so already, as it still is then: who stood in line until now is yet to be told, and it is kept from now on.
+        self.was.as_ref().is_some_and(|was| is_idle(was) && was.due.is_some_and(|due| due <= self.now()))
     }
 
     /// Away with its record and what became of it.

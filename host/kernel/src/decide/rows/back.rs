@@ -41,6 +41,17 @@ pub(in crate::decide) fn due(given: &Given<'_>, name: &TableName, key: &RowKey) 
 }
 
 impl Tables<'_> {
+    /// A row that somebody has, past its time or not. Of a table that goes nobody has any: its rows go with it.
+    fn claimed_by(&mut self, name: &TableName, key: &RowKey, by: &Claimant) -> Result<Option<Row>, Stop> {
+        if self.open(name)?.is_err() {
+            return Ok(None);
+        }
+        let table = self.table(name)?;
+        table.row(key)?;
+        let has = |row: &&Row| row.claim.as_ref().is_some_and(|claim| claim.by == *by);
+        Ok(table.looked_at(key).filter(has).cloned())
+    }
+
     /// Ends a claim that its claimant did not settle.
     fn give_back(&mut self, name: &TableName, key: &RowKey, row: Row, what: RowWhat, place: Place) -> Result<(), Stop> {
         let table = self.table(name)?;
@@ -88,6 +99,7 @@ pub(in crate::decide) fn take_back(given: &Given<'_>, execution: &ExecutionId) -
     let found = given.view.scan(&span, TEND_MAX)?;
     let mut more = found.len() >= TEND_MAX;
     let mut tables = Tables::of(given);
+    let claimant = Claimant::Execution(execution.clone());
     let (mut done, mut astray) = (0_usize, Vec::new());
     for (at, _) in found {
         if tables.bytes() > ROW_WRITTEN_BYTES_MAX / 2 {
@@ -97,12 +109,10 @@ pub(in crate::decide) fn take_back(given: &Given<'_>, execution: &ExecutionId) -
         done = done.saturating_add(1);
         let Key::RowHeld(.., name, key) = &at else { continue };
         let place = tables.place();
-        if tables.open(name)?.is_err() {
-            astray.push((at, None)); // its rows go with the table
-            continue;
+        match tables.claimed_by(name, key, &claimant)? {
+            Some(row) => tables.give_back(name, key, row, RowWhat::Released, place)?,
+            None => astray.push((at, None)),
         }
-        let row = tables.table(name)?.named(key)?.clone();
-        tables.give_back(name, key, row, RowWhat::Released, place)?;
     }
     let mut decision = Decision { writes: astray, ..Decision::plain(Outcome::Tended { done, more }) };
     tables.finish(&mut decision);
