@@ -1,8 +1,10 @@
 //! Documents as people hand them over: JSON, `@FILE`, or `-` for standard input.
 
-use crate::failed::Failed;
+use crate::failed::{Code, Failed};
+use crate::out::Out;
 use interlock_daemon::api::Document;
 use interlock_kernel::doc::{BadDoc, Doc};
+use interlock_manifest::Report;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -86,6 +88,47 @@ pub(crate) fn manifests(argument: &Path, ending: &str) -> Result<Vec<PathBuf>, F
     found.retain(|path| path.is_file() && ends(path, ending));
     found.sort();
     Ok(found)
+}
+
+/// The manifests with an ending that some arguments stand for; at least one.
+///
+/// # Errors
+/// [`Failed::Input`] with the folder, or that there is none.
+pub(crate) fn some_manifests(arguments: &[PathBuf], ending: &str) -> Result<Vec<PathBuf>, Failed> {
+    let mut files = Vec::new();
+    for path in arguments {
+        files.extend(manifests(path, ending)?);
+    }
+    if files.is_empty() {
+        let paths: Vec<_> = arguments.iter().map(|path| path.display().to_string()).collect();
+        return Err(Failed::Input(format!("{}: expected NAME{ending}, got none", paths.join(", "))));
+    }
+    Ok(files)
+}
+
+/// Reads a manifest of one kind: shown under this name, this text.
+type Parse<T> = fn(&str, &str) -> Result<(T, Report), Box<Report>>;
+
+/// The texts of manifests, once all of them are sound: what is wrong with each is shown.
+///
+/// # Errors
+/// [`Failed::Input`] with a file that cannot be read; that not all are sound.
+pub(crate) fn sound<T>(files: &[PathBuf], parse: Parse<T>, out: Out) -> Result<Vec<String>, Failed> {
+    let mut sound = Vec::new();
+    for file in files {
+        let text = read(file)?;
+        match parse(&file.display().to_string(), &text) {
+            Ok((_, report)) => {
+                out.findings_of(&report);
+                sound.push(text);
+            }
+            Err(report) => out.findings_of(&report),
+        }
+    }
+    if sound.len() < files.len() {
+        Out::over(Code::Input)?;
+    }
+    Ok(sound)
 }
 
 /// The manifest that an argument stands for, and its text: itself, or the one in a folder.

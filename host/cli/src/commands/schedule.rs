@@ -3,7 +3,7 @@
 use super::input;
 use crate::args::{Schedule, ScheduleDeclare, ScheduleList};
 use crate::client::Client;
-use crate::failed::{Code, Failed};
+use crate::failed::Failed;
 use crate::out::Out;
 use crate::show;
 use interlock_manifest::parse_schedule;
@@ -37,14 +37,7 @@ pub(crate) async fn run(args: Schedule, client: &Client, out: Out) -> Result<(),
 }
 
 async fn create(args: &ScheduleDeclare, client: &Client, out: Out) -> Result<(), Failed> {
-    let mut files = Vec::new();
-    for path in &args.paths {
-        files.extend(input::manifests(path, input::SCHEDULE_ENDING)?);
-    }
-    if files.is_empty() {
-        let paths: Vec<_> = args.paths.iter().map(|path| path.display().to_string()).collect();
-        return Err(Failed::Input(format!("{}: expected NAME{}, got none", paths.join(", "), input::SCHEDULE_ENDING)));
-    }
+    let files = input::some_manifests(&args.paths, input::SCHEDULE_ENDING)?;
     declare(&files, args.check_only, client, out).await
 }
 
@@ -53,21 +46,7 @@ async fn create(args: &ScheduleDeclare, client: &Client, out: Out) -> Result<(),
 /// # Errors
 /// What is wrong with them, all of it shown; what the daemon says.
 pub(crate) async fn declare(files: &[PathBuf], check_only: bool, client: &Client, out: Out) -> Result<(), Failed> {
-    let mut sound = Vec::new();
-    for file in files {
-        let text = input::read(file)?;
-        match parse_schedule(&file.display().to_string(), &text) {
-            Ok((_, report)) => {
-                out.findings_of(&report);
-                sound.push(text);
-            }
-            Err(report) => out.findings_of(&report),
-        }
-    }
-    if sound.len() < files.len() {
-        return Out::over(Code::Input);
-    }
-    for text in sound {
+    for text in input::sound(files, parse_schedule, out)? {
         let declared = client.declare_schedule(&text, check_only).await?;
         out.result(&declared, |paint| show::scheduled(&declared, paint));
     }

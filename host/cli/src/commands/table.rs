@@ -3,7 +3,7 @@
 use super::{input, watch};
 use crate::args::{Declare, Table, TableList};
 use crate::client::Client;
-use crate::failed::{Code, Failed};
+use crate::failed::Failed;
 use crate::out::Out;
 use crate::show;
 use interlock_daemon::api::WatchRows;
@@ -34,14 +34,7 @@ pub(crate) async fn run(args: Table, client: &Client, out: Out) -> Result<(), Fa
 }
 
 async fn create(args: &Declare, client: &Client, out: Out) -> Result<(), Failed> {
-    let mut files = Vec::new();
-    for path in &args.paths {
-        files.extend(input::manifests(path, input::TABLE_ENDING)?);
-    }
-    if files.is_empty() {
-        let paths: Vec<_> = args.paths.iter().map(|path| path.display().to_string()).collect();
-        return Err(Failed::Input(format!("{}: expected NAME{}, got none", paths.join(", "), input::TABLE_ENDING)));
-    }
+    let files = input::some_manifests(&args.paths, input::TABLE_ENDING)?;
     declare(&files, args.check_only, client, out).await
 }
 
@@ -50,21 +43,7 @@ async fn create(args: &Declare, client: &Client, out: Out) -> Result<(), Failed>
 /// # Errors
 /// What is wrong with them, all of it shown; what the daemon says.
 pub(crate) async fn declare(files: &[PathBuf], check_only: bool, client: &Client, out: Out) -> Result<(), Failed> {
-    let mut sound = Vec::new();
-    for file in files {
-        let text = input::read(file)?;
-        match parse_table(&file.display().to_string(), &text) {
-            Ok((_, report)) => {
-                out.findings_of(&report);
-                sound.push(text);
-            }
-            Err(report) => out.findings_of(&report),
-        }
-    }
-    if sound.len() < files.len() {
-        return Out::over(Code::Input);
-    }
-    for text in sound {
+    for text in input::sound(files, parse_table, out)? {
         let declared = client.declare(&text, check_only).await?;
         out.result(&declared, |paint| show::declared(&declared, paint));
     }
