@@ -1,6 +1,7 @@
 //! Requests that the host makes for a step.
 
-use crate::{Entity, Event, EventKind, Failure};
+use crate::change::unencodable;
+use crate::{Entity, Event, EventKind, Failure, Rejection};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,7 @@ pub struct Request {
 pub struct Effect<'a> {
     pub(crate) entity: &'a Entity,
     pub(crate) request: Request,
-    pub(crate) body: Result<(), String>,
+    pub(crate) body: Result<(), Rejection>,
 }
 
 impl Effect<'_> {
@@ -43,7 +44,7 @@ impl Effect<'_> {
     pub fn body(mut self, body: &impl Serialize) -> Self {
         match serde_json::to_string(body) {
             Ok(text) => self.request.body = Some(text),
-            Err(why) => self.body = Err(why.to_string()),
+            Err(why) => self.body = Err(unencodable("body", &why)),
         }
         self
     }
@@ -51,10 +52,10 @@ impl Effect<'_> {
     /// Stages it: the next accepted transition or save carries it.
     ///
     /// # Errors
-    /// A permanent failure for a body that is no JSON; rejections: fenced, spent, invalid, denied, limit.
-    pub fn request(self) -> Result<(), Failure> {
-        self.body.map_err(|why| Failure::permanent(format!("a body that is no JSON: {why}")).code("body"))?;
-        self.entity.effect_request(self.request).map_err(Failure::from)
+    /// Rejections: fenced, spent, invalid (a body that JSON cannot hold, too), denied, limit.
+    pub fn request(self) -> Result<(), Rejection> {
+        self.body?;
+        self.entity.effect_request(self.request)
     }
 }
 

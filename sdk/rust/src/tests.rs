@@ -380,20 +380,22 @@ fn a_request_is_staged_with_what_was_put_into_it() {
 }
 
 #[test]
-fn a_body_that_is_no_json_is_a_permanent_failure_before_the_host_is_asked() {
+fn a_body_that_is_no_json_is_refused_before_the_host_is_asked() {
     let host = Scripted::default();
     let asked = host.asked.clone();
     let entity = Entity::new(host, signal());
     let keyed_by_lists = std::collections::BTreeMap::from([(vec![1], 1)]);
-    let failure = entity.effect("tickets").body(&keyed_by_lists).request().expect_err("no JSON");
-    assert_eq!(failure.to_string(), "body (permanent): a body that is no JSON: key must be a string");
+    let refused = entity.effect("tickets").body(&keyed_by_lists).request().expect_err("no JSON");
+    assert_eq!(refused.to_string(), "json: body: expected a value that JSON can hold, got key must be a string");
     assert!(asked.borrow().is_empty());
 }
 
 #[test]
 fn a_refused_request_is_the_failure_of_its_refusal() {
     let host = Scripted { refusal: Some(rejection(true)), ..Scripted::default() };
-    let failure = Entity::new(host, signal()).effect("tickets").request().expect_err("refused");
+    let refused = Entity::new(host, signal()).effect("tickets").request().expect_err("refused");
+    assert_eq!(refused, rejection(true));
+    let failure = Failure::from(refused);
     assert_eq!((failure.as_code(), failure.is_permanent()), ("not-allowed", false));
 }
 

@@ -1,6 +1,6 @@
 //! Requests that steps have made: staged with a commit, made by the host, answered by targets that the test plays.
 
-use interlock::{Done, Entity, Failure, checkpoint, to};
+use interlock::{Done, Entity, Failure, Rejection, checkpoint, to};
 use interlock_mock::{Fault, MockHost, Replies, Steps, at};
 use serde_json::json;
 use std::time::Duration;
@@ -48,7 +48,7 @@ retry   = { attempts = 4, first = "1s", factor = 2.0, max = "1m", jitter = 0 }
 on_late = "event"
 "#;
 
-fn ask(desk: &Entity) -> Result<(), Failure> {
+fn ask(desk: &Entity) -> Result<(), Rejection> {
     desk.effect("tickets").param("project", "atlas").body(&json!({ "title": desk.key() })).request()
 }
 
@@ -133,7 +133,7 @@ fn a_refusal_and_a_reload_drop_what_was_staged() {
 #[test]
 fn what_cannot_be_requested_is_refused_by_the_staging_or_by_the_commit() {
     let mut host = desk(|desk| {
-        let refused = |request: Result<(), Failure>| request.expect_err("a refusal").as_code().to_owned();
+        let refused = |request: Result<(), Rejection>| request.expect_err("a refusal").code;
         assert_eq!(refused(desk.effect("Tickets").request()), "invalid");
         assert_eq!(refused(desk.effect("tickets").header("Authorization", "Bearer x").request()), "denied");
         assert_eq!(refused(desk.effect("tickets").header("X-Note", "a\nb").request()), "invalid");
@@ -175,7 +175,7 @@ fn a_request_of_a_save_is_made_again_by_a_step_that_does_not_remember_it() {
 fn a_spent_handle_requests_nothing() {
     let mut host = desk(|desk| {
         let done = file(desk)?;
-        assert_eq!(ask(desk).unwrap_err().as_code(), "spent");
+        assert_eq!(ask(desk).unwrap_err().code, "spent");
         Ok(done)
     });
     host.run();
