@@ -1,0 +1,81 @@
+// The author's modules and this SDK as one module, with the map back to the sources.
+
+import * as esbuild from "esbuild";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { BUNDLE, MAP } from "../src/place.js";
+import { Problems } from "./problems.mjs";
+
+/** What Node has and a step has not, said where it is imported. */
+const NODE = "a step has no Node: no files, no network, no processes";
+
+/** `path` of the bundle, the `imports` it has of the host, its `map`. */
+export async function bundle({ folder, main, sdk, work }) {
+  const path = join(work, BUNDLE);
+  const { metafile } = await bundled({ folder, main, sdk, path });
+  const map = sources(JSON.parse(readFileSync(`${path}.map`, "utf8")), { folder, sdk, work });
+  // Behind the code, so that no line of it moves.
+  writeFileSync(path, `${readFileSync(path, "utf8")}\nglobalThis.${MAP} = ${JSON.stringify(map)};\n`);
+  const [output] = Object.values(metafile.outputs).filter((one) => one.entryPoint !== undefined);
+  return { path, map, imports: output.imports.map((one) => one.path) };
+}
+
+async function bundled({ folder, main, sdk, path }) {
+  const at = (file) => JSON.stringify(join(sdk, file));
+  const contents = `
+    import { component } from ${at("src/component.js")};
+    import steps from ${JSON.stringify(resolve(folder, main))};
+    export const run = component(steps);`;
+  try {
+    return await esbuild.build({
+      stdin: { contents, resolveDir: folder, sourcefile: "<interlock>" },
+      outfile: path,
+      absWorkingDir: folder,
+      bundle: true,
+      format: "esm",
+      platform: "neutral",
+      mainFields: ["module", "main"],
+      conditions: ["import", "default"],
+      target: "esnext",
+      sourcemap: "external",
+      sourcesContent: false,
+      metafile: true,
+      logLevel: "silent",
+      plugins: [ours(sdk)],
+    });
+  } catch (error) {
+    throw error.errors ? new Problems(error.errors.map(problem)) : error;
+  }
+}
+
+/** This SDK under the name that authors import it by, and the host's interfaces as imports of the component. */
+function ours(sdk) {
+  return {
+    name: "interlock",
+    setup(build) {
+      build.onResolve({ filter: /^interlock(\/(timers|effects|rows))?$/ }, ({ path }) => ({ path: join(sdk, `${path}.js`) }));
+      build.onResolve({ filter: /^interlock:/ }, ({ path }) => ({ path, external: true, sideEffects: false }));
+    },
+  };
+}
+
+function problem({ text, location, notes }) {
+  const node = /Could not resolve "(node:|(fs|path|crypto|http|https|net|os|process|child_process)")/.test(text);
+  const more = node ? [NODE] : notes.filter((note) => !note.location).map((note) => note.text);
+  return {
+    file: location && location.file,
+    line: location && location.line,
+    column: location && location.column + 1,
+    text: [text, ...more].join(": "),
+  };
+}
+
+/** Sources by their path in the folder; what is not the author's has none, and no frame of a stack names it. */
+function sources({ sources, mappings }, { folder, sdk, work }) {
+  const own = (source) => {
+    const path = resolve(work, source);
+    const inside = relative(folder, path);
+    return path.startsWith(join(sdk, "/")) || path === dirname(path) || inside.startsWith("..") ? "" : inside;
+  };
+  return { sources: sources.map(own), mappings };
+}
