@@ -341,6 +341,32 @@ bool il_request_to(il_entity *entity, il_rejection *why, il_outbound outbound) {
     return interlock_step_effects_request(entity->handle, &lent, &rejection) || il__refuse(why, &rejection);
 }
 
+static const char *text_or_null(const il_json *object, const char *key) {
+    il_type type = il_type_of(il_get(object, key));
+    return type == IL_NONE || type == IL_NULL ? NULL : il_text(object, key);
+}
+
+bool il_effect_of(il_entity *entity, il_effect *effect) {
+    const il_event *event = il_event_of(entity);
+    if (event->kind != IL_EFFECT || event->payload == NULL) {
+        return false;
+    }
+    const il_json *payload = event->payload;
+    il_json *body = il_get(payload, "body");
+    *effect = (il_effect){
+        .effect = il_text(payload, "effect"),
+        .number = il_uint(payload, "number"),
+        .target = il_text(payload, "target"),
+        .execution = il_text(payload, "execution"),
+        .status = il_type_of(il_get(payload, "status")) == IL_INTEGER ? il_uint(payload, "status") : 0,
+        .body = il_type_of(body) == IL_NULL ? NULL : body,
+        .truncated = il_get(payload, "truncated") != NULL && il_bool(payload, "truncated"),
+        .code = text_or_null(payload, "code"),
+        .reason = text_or_null(payload, "reason"),
+    };
+    return true;
+}
+
 /* --- Leases and tokens ------------------------------------------------------------------------------------------ */
 
 struct il_lease {

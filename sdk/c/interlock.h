@@ -180,6 +180,14 @@ IL_MUST_USE il_end il_fail_retry_after(uint64_t ms, const char *code, const char
 /* A retry if the rejection is retryable, else permanent, under its code. */
 IL_MUST_USE il_end il_fail_rejection(const il_rejection *why);
 
+/* Returns from the step with that failure if what is asked is refused: IL_TRY(why, il_save(pool, &why, .data = data)); */
+#define IL_TRY(why, asked)                                                                                           \
+    do {                                                                                                             \
+        if (!(asked)) {                                                                                              \
+            return il_fail_rejection(&(why));                                                                        \
+        }                                                                                                            \
+    } while (0)
+
 /* --- The entity ------------------------------------------------------------------------------------------------- */
 
 typedef enum il_event_kind {
@@ -306,6 +314,21 @@ typedef struct il_outbound {
 /* il_request(order, &why, "tickets", .params = IL_PAIRS({"project", "atlas"}), .body = ticket) */
 #define il_request(entity, why, name, ...) il_request_to(entity, why, (il_outbound){.target = (name), __VA_ARGS__})
 IL_MUST_USE bool il_request_to(il_entity *entity, il_rejection *why, il_outbound outbound);
+
+/* What came of one: the payload of an event of the kind IL_EFFECT. */
+typedef struct il_effect {
+    const char *effect; /* the Idempotency-Key it was sent under, the same over all tries */
+    uint64_t number;    /* in its entity's outbox */
+    const char *target;
+    const char *execution; /* that asked for it */
+    uint64_t status;       /* of the answer; 0 if there was none */
+    il_json *body;         /* JSON as it is, else as text; NULL if there is none */
+    bool truncated;        /* there was more of it than is kept */
+    const char *code;      /* why it was given up: refused, exhausted, denied, withdrawn, fenced; NULL if it was done */
+    const char *reason;    /* the same for people */
+} il_effect;
+/* False if the event that entered the visit is about something else. */
+bool il_effect_of(il_entity *entity, il_effect *effect);
 
 /* --- Leases: named exclusive rights of the execution, apart from its entity -------------------------------------- */
 
