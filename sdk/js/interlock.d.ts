@@ -181,7 +181,7 @@ export interface Content<Data = unknown, Outputs = unknown> {
 }
 
 /** Begins a request for the next state. */
-export function to<Data, Outputs>(state: string, content?: Content<Data, Outputs>): Draft<Data, Outputs>;
+export function to<Data = never, Outputs = never>(state: string, content?: Content<Data, Outputs>): Draft<Data, Outputs>;
 
 /** A published status of the entity, one per type. */
 export interface Condition {
@@ -202,11 +202,11 @@ export interface Mutation {
   readonly [made]: "mutation";
 }
 
-/** A value that JSON can hold, BigInt for integers beyond 2^53 included, or one `from` elsewhere. */
+/** A value that JSON can hold, or one `from` elsewhere. */
 export type Value = From | Json;
 
-/** What a JSON document holds. */
-export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [name: string]: Json | undefined };
+/** What a JSON document holds, a BigInt for an integer beyond 2^53. What else an object has in it is refused at run time. */
+export type Json = null | boolean | number | bigint | string | object;
 
 /** A value that the host evaluates inside the transaction. Made by `from`. */
 export interface From {

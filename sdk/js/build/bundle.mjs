@@ -2,18 +2,23 @@
 
 import * as esbuild from "esbuild";
 import { readFileSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { isBuiltin } from "node:module";
+import { join, relative, resolve } from "node:path";
 import { BUNDLE, MAP } from "../src/place.js";
+import { places } from "./map.mjs";
 import { Problems } from "./problems.mjs";
+
+/** The module that puts the two together. */
+const ENTRY = "<interlock>";
 
 /** What Node has and a step has not, said where it is imported. */
 const NODE = "a step has no Node: no files, no network, no processes";
 
-/** `path` of the bundle, the `imports` it has of the host, its `map`. */
+/** `path` of the bundle, the `imports` it has of the host, and `map`, what stands where in it. */
 export async function bundle({ folder, main, sdk, work }) {
   const path = join(work, BUNDLE);
   const { metafile } = await bundled({ folder, main, sdk, path });
-  const map = sources(JSON.parse(readFileSync(`${path}.map`, "utf8")), { folder, sdk, work });
+  const map = places(JSON.parse(readFileSync(`${path}.map`, "utf8")), own({ folder, sdk, work }));
   // Behind the code, so that no line of it moves.
   writeFileSync(path, `${readFileSync(path, "utf8")}\nglobalThis.${MAP} = ${JSON.stringify(map)};\n`);
   const [output] = Object.values(metafile.outputs).filter((one) => one.entryPoint !== undefined);
@@ -28,7 +33,7 @@ async function bundled({ folder, main, sdk, path }) {
     export const run = component(steps);`;
   try {
     return await esbuild.build({
-      stdin: { contents, resolveDir: folder, sourcefile: "<interlock>" },
+      stdin: { contents, resolveDir: folder, sourcefile: ENTRY },
       outfile: path,
       absWorkingDir: folder,
       bundle: true,
@@ -59,23 +64,23 @@ function ours(sdk) {
   };
 }
 
-function problem({ text, location, notes }) {
-  const node = /Could not resolve "(node:|(fs|path|crypto|http|https|net|os|process|child_process)")/.test(text);
-  const more = node ? [NODE] : notes.filter((note) => !note.location).map((note) => note.text);
+function problem({ text, location }) {
+  const [, name] = /^Could not resolve "(.*)"$/.exec(text) ?? [];
+  const missing = name && !/^[./]/.test(name) && (isBuiltin(name) ? NODE : `npm install ${name}`);
+  const noSteps = location?.file === ENTRY && !name;
   return {
-    file: location && location.file,
-    line: location && location.line,
-    column: location && location.column + 1,
-    text: [text, ...more].join(": "),
+    file: location && !noSteps ? location.file : null,
+    line: location && !noSteps ? location.line : null,
+    column: location && !noSteps ? location.column + 1 : null,
+    text: noSteps ? `expected \`export default steps({ … })\`: ${text}` : [text, missing].filter(Boolean).join(": "),
   };
 }
 
-/** Sources by their path in the folder; what is not the author's has none, and no frame of a stack names it. */
-function sources({ sources, mappings }, { folder, sdk, work }) {
-  const own = (source) => {
+/** Of a source its path in the folder; undefined if it is not the author's. */
+function own({ folder, sdk, work }) {
+  return (source) => {
     const path = resolve(work, source);
     const inside = relative(folder, path);
-    return path.startsWith(join(sdk, "/")) || path === dirname(path) || inside.startsWith("..") ? "" : inside;
+    return path.startsWith(join(sdk, "/")) || inside.startsWith("..") || source.includes(ENTRY) ? undefined : inside;
   };
-  return { sources: sources.map(own), mappings };
 }

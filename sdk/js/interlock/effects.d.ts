@@ -11,7 +11,7 @@ export interface Outbound {
   /** Headers to add; credentials are the target's business. */
   headers?: Record<string, string>;
   /** The body, sent as JSON. */
-  body?: Json | object;
+  body?: Json;
 }
 
 /** Stages a request to a target that the machine declares. Rejections: fenced, spent, invalid, denied, limit. */

@@ -15,8 +15,9 @@ export function failureOf(error) {
     return record(!error.retryable, error.code, error.message, error.retryAfterMs);
   }
   const frames = error instanceof Error ? sourceFrames(error.stack) : [];
-  console.error("the step threw", { error: shown(error), at: frames.map((one) => `${one.function} ${one.place}`) });
-  return record(false, "exception", shown(error));
+  const reason = error instanceof Error ? shown(error) : `threw ${shown(error)}`;
+  console.error(reason, { at: frames.map((one) => `${one.function} ${one.place}`).join(", ") });
+  return record(false, "exception", reason);
 }
 
 function record(permanent, code, reason, retryAfterMs) {

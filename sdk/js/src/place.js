@@ -4,10 +4,11 @@
 export const BUNDLE = "steps.bundle.js";
 const FRAME = new RegExp(`^([^@]*)@.*${BUNDLE.replaceAll(".", "\\.")}:(\\d+):(\\d+)$`);
 
-/** Where the build leaves the bundle's map: `sources`, the author's by their path, and `mappings`. */
+/**
+ * Where the build leaves what stands where: `sources`, the author's files by their path, and `lines`: of each line of the
+ * bundle that came from them its `[column, source, line]`, columns and lines from 0, in order.
+ */
 export const MAP = "__interlock_map";
-
-let map; // its mappings, decoded when a place is first asked for
 
 /** The innermost `file:line` of the author's, if the error's stack has one. */
 export function sourcePlace(error) {
@@ -26,46 +27,8 @@ export function sourceFrames(stack) {
 }
 
 function original(line, column) {
-  const { sources, mappings } = globalThis[MAP] ?? { sources: [], mappings: "" };
-  map ??= decoded(mappings);
-  const segment = map[line - 1]?.findLast((one) => one.column <= column - 1) ?? map[line - 1]?.[0];
-  const source = segment && sources[segment.source];
-  return source ? `${source}:${segment.line + 1}` : undefined;
-}
-
-/** Source map v3: lines of segments, whose numbers are differences in base 64 VLQ. */
-export function decoded(mappings) {
-  let [source, line] = [0, 0];
-  return mappings.split(";").map((text) => {
-    let column = 0;
-    return text
-      .split(",")
-      .map(vlq)
-      .filter((numbers) => {
-        column += numbers[0] ?? 0;
-        numbers[0] = column;
-        return numbers.length >= 4;
-      })
-      .map(([column, sources, lines]) => {
-        [source, line] = [source + sources, line + lines];
-        return { column, source, line };
-      });
-  });
-}
-
-const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-function vlq(text) {
-  const numbers = [];
-  let [value, shift] = [0, 0];
-  for (const digit of text) {
-    const bits = DIGITS.indexOf(digit);
-    value |= (bits & 31) << shift;
-    shift += 5;
-    if (bits < 32) {
-      numbers.push(value & 1 ? -(value >> 1) : value >> 1);
-      [value, shift] = [0, 0];
-    }
-  }
-  return numbers;
+  const { sources, lines } = globalThis[MAP] ?? { sources: [], lines: {} };
+  const segments = lines[line - 1];
+  const segment = segments?.findLast(([from]) => from <= column - 1) ?? segments?.[0];
+  return segment && `${sources[segment[1]]}:${segment[2] + 1}`;
 }

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildSync } from "esbuild";
-import { BUNDLE, decoded, MAP, sourceFrames, sourcePlace } from "../src/place.js";
+import { decoded, places } from "../build/map.mjs";
+import { BUNDLE, MAP, sourceFrames, sourcePlace } from "../src/place.js";
 
 const SOURCE = ["// a comment", "export function plan(pool: { a: number }) {", "", "  const inner = () => {", "    throw new Error(`no`);", "  };", "  inner();", "}"];
 
@@ -16,7 +17,7 @@ test("frames of the bundle are those of the sources, and others are left out", (
     const line = lines.findIndex((one) => one.includes(text));
     return `${name}@${BUNDLE}:${line + 1}:${lines[line].indexOf(text) + 1}`;
   };
-  globalThis[MAP] = JSON.parse(map);
+  globalThis[MAP] = places(JSON.parse(map), (source) => source);
   const stack = [frame("plan/inner", "throw"), frame("plan/<", "inner()"), "run@initializer.js:1:1", ""].join("\n");
   assert.deepEqual(sourceFrames(stack), [
     { function: "inner", place: "src/steps.ts:5" },
@@ -27,10 +28,13 @@ test("frames of the bundle are those of the sources, and others are left out", (
 });
 
 test("mappings are decoded by the rules of source maps", () => {
-  assert.deepEqual(decoded(";AAAA,IAAI;ACgCA;"), [
-    [],
-    [{ column: 0, source: 0, line: 0 }, { column: 4, source: 0, line: 0 }],
-    [{ column: 0, source: 1, line: 32 }],
-    [],
-  ]);
+  assert.deepEqual(decoded(";AAAA,IAAI;ACgCA;"), [[], [[0, 0, 0], [4, 0, 0]], [[0, 1, 32]], []]);
+});
+
+test("of sources that are not the author's nothing is kept", () => {
+  const map = { sources: ["a.js", "sdk.js"], mappings: "AAAA;ACAA;ADCA" };
+  assert.deepEqual(places(map, (source) => (source === "sdk.js" ? undefined : source)), {
+    sources: ["a.js", undefined],
+    lines: { 0: [[0, 0, 0]], 2: [[0, 0, 1]] },
+  });
 });
