@@ -1,11 +1,12 @@
 // Makes a component of a folder's steps: `node build.mjs REQUEST.json`.
 //
 // The request says where everything is: {folder, main, language, sdk, wit, out, work}. The last line of standard output
-// is the answer: {uses, tool} with exit 0, or {problems: [{file, line, column, text}]} with exit 1 for what the author
-// has to mend. Anything else is a fault of the tools, and ends as node ends.
+// is the answer: {uses, tool, inputs} with exit 0, `inputs` being what was read from outside of the folder; or {problems:
+// [{file, line, column, text}]} with exit 1 for what the author has to mend. Anything else is a fault of the tools, and
+// ends as node ends.
 
 import { componentize, version } from "@bytecodealliance/componentize-js";
-import { cpSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bundle } from "./build/bundle.mjs";
 import { evaluationProblems, Problems } from "./build/problems.mjs";
@@ -19,12 +20,12 @@ const POWERS = ["timers", "effects", "rows"];
 
 async function build(request) {
   if (request.language === "ts") checkTypes(request);
-  const { path, imports, map } = await bundle(request);
+  const { path, imports, inputs, map } = await bundle(request);
   const uses = POWERS.filter((power) => imports.includes(`interlock:step/${power}@0.1.0`));
   const component = await made(request, path, uses, map);
   writeFileSync(`${request.out}.new`, component);
   renameSync(`${request.out}.new`, request.out);
-  return { uses, tool: `componentize-js ${version}` };
+  return { uses, tool: `componentize-js ${version}`, inputs };
 }
 
 async function made({ wit, work }, sourcePath, uses, map) {
@@ -43,8 +44,15 @@ function answer(value) {
   console.log(JSON.stringify(value));
 }
 
+/** The request, its folders without symbolic links: esbuild tells of files by their real paths. */
+function asked() {
+  const request = JSON.parse(readFileSync(process.argv[2], "utf8"));
+  for (const name of ["folder", "sdk", "wit", "work"]) request[name] = realpathSync(request[name]);
+  return request;
+}
+
 try {
-  answer(await build(JSON.parse(readFileSync(process.argv[2], "utf8"))));
+  answer(await build(asked()));
 } catch (error) {
   if (!(error instanceof Problems)) throw error;
   answer({ problems: error.problems });

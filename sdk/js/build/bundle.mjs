@@ -14,7 +14,7 @@ const ENTRY = "<interlock>";
 /** What Node has and a step has not, said where it is imported. */
 const NODE = "a step has no Node: no files, no network, no processes";
 
-/** `path` of the bundle, the `imports` it has of the host, and `map`, what stands where in it. */
+/** `path` of the bundle, the `imports` it has of the host, its `inputs` from outside of the folder, and its `map`. */
 export async function bundle({ folder, main, sdk, work }) {
   const path = join(work, BUNDLE);
   const { metafile } = await bundled({ folder, main, sdk, path });
@@ -22,7 +22,14 @@ export async function bundle({ folder, main, sdk, work }) {
   // Behind the code, so that no line of it moves.
   writeFileSync(path, `${readFileSync(path, "utf8")}\nglobalThis.${MAP} = ${JSON.stringify(map)};\n`);
   const [output] = Object.values(metafile.outputs).filter((one) => one.entryPoint !== undefined);
-  return { path, map, imports: output.imports.map((one) => one.path) };
+  const files = Object.keys(metafile.inputs).map((file) => resolve(folder, file));
+  const inputs = files.filter((file) => !file.endsWith(ENTRY) && !within(folder, file));
+  return { path, map, inputs, imports: output.imports.map((one) => one.path) };
+}
+
+/** Whether a path is in a folder. */
+function within(folder, path) {
+  return !relative(folder, path).startsWith("..");
 }
 
 async function bundled({ folder, main, sdk, path }) {
@@ -76,11 +83,11 @@ function problem({ text, location }) {
   };
 }
 
-/** Of a source its path in the folder; undefined if it is not the author's. */
+/** Of a source its path as seen from the folder; undefined if the author did not write it. */
 function own({ folder, sdk, work }) {
   return (source) => {
     const path = resolve(work, source);
-    const inside = relative(folder, path);
-    return path.startsWith(join(sdk, "/")) || inside.startsWith("..") || source.includes(ENTRY) ? undefined : inside;
+    const others = within(sdk, path) || path.includes("/node_modules/") || path.endsWith(ENTRY);
+    return others ? undefined : relative(folder, path);
   };
 }
