@@ -69,8 +69,26 @@ def ask(function: Callable[..., Any], *arguments: Any) -> Any:
 # --- To the host --------------------------------------------------------------------------------------
 
 
+# Handed anything but the contract's types, the bindings end the whole attempt with a trap that says nothing.
+
+
+def text(given: object, subject: str) -> str:
+    """Text, as the contract has it."""
+    if isinstance(given, str):
+        return document.whole(str(given), subject)
+    raise TypeError(f"expected text as {subject}, got {given!r}")
+
+
+def texts(given: Iterable[object], subject: str) -> list[str]:
+    if isinstance(given, str):
+        raise TypeError(f"expected a list as {subject}, got {given!r}")
+    return [text(one, subject) for one in given]
+
+
 def within(number: int, least: int, most: int, subject: str) -> int:
     """A number that the contract's type holds: another one is refused, never cut."""
+    if not isinstance(number, int):
+        raise TypeError(f"expected an integer as {subject}, got {number!r}")
     if least <= number <= most:
         return number
     raise Rejection("invalid", "number", subject, f"an integer from {least} to {most}", str(number))
@@ -88,12 +106,12 @@ def ms(time: timedelta, subject: str) -> int:
 
 def value(given: object, subject: str) -> Any:
     if isinstance(given, From):
-        return types.Value_From(given.source)
+        return types.Value_From(text(given.source, subject))
     return types.Value_Json(document.encode(given, subject))
 
 
 def _assigned(kind: str, field: str, given: object) -> Any:
-    return getattr(types, f"Mutation_{kind}")(types.Assignment(field, value(given, field)))
+    return getattr(types, f"Mutation_{kind}")(types.Assignment(text(field, "field"), value(given, field)))
 
 
 def mutation(change: Mutation) -> Any:
@@ -102,10 +120,10 @@ def mutation(change: Mutation) -> Any:
     if isinstance(change, Increment):
         return _assigned("Increment", change.field, change.by)
     if isinstance(change, Remove):
-        return types.Mutation_Remove(change.field)
+        return types.Mutation_Remove(text(change.field, "field"))
     if isinstance(change, Append):
-        limit = within(change.limit, 0, U32_MAX, f"limit of {change.field}")
-        return types.Mutation_Append(types.Appending(change.field, value(change.value, change.field), limit))
+        field, limit = text(change.field, "field"), within(change.limit, 0, U32_MAX, f"limit of {change.field}")
+        return types.Mutation_Append(types.Appending(field, value(change.value, field), limit))
     if isinstance(change, Max):
         return _assigned("Max", change.field, change.value)
     if isinstance(change, Min):
@@ -120,7 +138,8 @@ def mutations(changes: Iterable[Mutation]) -> list[Any]:
 def condition(said: Condition) -> Any:
     words = types.ConditionStatus
     status = words.UNKNOWN if said.holds is None else words.TRUE if said.holds else words.FALSE
-    return types.Condition(said.type, status, said.reason, said.message)
+    kind, reason = text(said.type, "type of a condition"), text(said.reason, "reason of a condition")
+    return types.Condition(kind, status, reason, text(said.message, "message of a condition"))
 
 
 def _content(content: Checkpoint) -> tuple[Any, ...]:
@@ -133,13 +152,18 @@ def checkpoint(content: Checkpoint) -> Any:
 
 
 def change(asked: Change) -> Any:
-    return transition.Change(asked.state, *_content(asked.content))
+    return transition.Change(text(asked.state, "state"), *_content(asked.content))
 
 
 def failure(told: Failure) -> Any:
     after = told.retry_after
     wait = None if after is None else max(0, min(whole_ms(after), U64_MAX))
-    return types.Failure(told.is_permanent, told.code, told.reason, wait)
+    return types.Failure(bool(told.is_permanent), shown(told.code), shown(told.reason), wait)
+
+
+def shown(words: object) -> str:
+    """Text for people: what Unicode cannot hold is shown as its escape, not refused."""
+    return str(words).encode("utf-8", "backslashreplace").decode()
 
 
 # --- From the host ------------------------------------------------------------------------------------

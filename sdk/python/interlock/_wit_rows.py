@@ -37,8 +37,8 @@ def now(handle: Any, operation: Operation[Any], op: str | None) -> Any:
     verb, what = _action(operation)
     ask = getattr(host, verb.lower())
     if isinstance(operation, Get):
-        return _row_or_none(_wit.ask(ask, handle, operation.table, what).row)
-    return _ANSWERS[verb](_wit.ask(ask, handle, operation.table, what, op))
+        return _row_or_none(_wit.ask(ask, handle, _wit.text(operation.table, "table"), what).row)
+    return _ANSWERS[verb](_wit.ask(ask, handle, _wit.text(operation.table, "table"), what, _name(op)))
 
 
 def query(
@@ -50,8 +50,14 @@ def query(
     after: str | None,
     fields: Sequence[str],
 ) -> Page:
-    what = host.Querying(_filter(where), _order(order), _limit(limit), after, list(fields))
-    page = _wit.ask(host.query, handle, table, what)
+    what = host.Querying(
+        _filter(where),
+        _order(order),
+        _limit(limit),
+        None if after is None else _wit.text(after, "after"),
+        _names(fields),
+    )
+    page = _wit.ask(host.query, handle, _wit.text(table, "table"), what)
     return Page([_row(row) for row in page.rows], page.next)
 
 
@@ -60,7 +66,7 @@ def transact(
 ) -> list[Answer]:
     asked = [_operation(operation) for operation in operations]
     wanted = [_requirement(requirement) for requirement in require]
-    return [_answer(answer) for answer in _wit.ask(host.transact, handle, asked, wanted, op)]
+    return [_answer(answer) for answer in _wit.ask(host.transact, handle, asked, wanted, _name(op))]
 
 
 def stage(handle: Any, operation: Operation[Any]) -> None:
@@ -81,27 +87,29 @@ def answers(handle: Any) -> list[Answer]:
 
 def _operation(operation: Operation[Any]) -> Any:
     verb, what = _action(operation)
-    return host.Operation(operation.table, getattr(host, f"Action_{verb}")(what))
+    return host.Operation(_wit.text(operation.table, "table"), getattr(host, f"Action_{verb}")(what))
 
 
 def _action(operation: Operation[Any]) -> tuple[str, Any]:
     """The contract's verb, and what it takes."""
     if isinstance(operation, Get):
-        return "Get", host.Getting(_key(operation.key), list(operation.fields))
+        return "Get", host.Getting(_key(operation.key), _names(operation.fields))
     if isinstance(operation, Put):
         return "Put", _putting(operation)
     if isinstance(operation, Update):
         where, changes = _filter(operation.where), _changes(operation.set)
-        return "Update", host.Updating(_key(operation.key), where, changes, list(operation.fields), operation.must)
+        return "Update", host.Updating(
+            _key(operation.key), where, changes, _names(operation.fields), bool(operation.must)
+        )
     if isinstance(operation, Upsert):
         insert, fill = document.encode(operation.insert, "insert"), _changes(operation.fill)
         return "Upsert", host.Upserting(
-            _key(operation.key), insert, fill, _changes(operation.set), list(operation.fields)
+            _key(operation.key), insert, fill, _changes(operation.set), _names(operation.fields)
         )
     if isinstance(operation, Claim):
         return "Claim", _claiming(operation)
     if isinstance(operation, Delete):
-        return "Delete", host.Deleting(_key(operation.key), _filter(operation.where), operation.must)
+        return "Delete", host.Deleting(_key(operation.key), _filter(operation.where), bool(operation.must))
     raise TypeError(f"expected Get, Put, Update, Upsert, Claim or Delete, got {operation!r}")
 
 
@@ -112,7 +120,7 @@ def _putting(put: Put) -> Any:
     elif put.if_absent:
         expect = host.Expected_Absent()
     value = document.encode(put.value, "value")
-    return host.Putting(_key(put.key), value, _changes(put.fill), expect, list(put.fields))
+    return host.Putting(_key(put.key), value, _changes(put.fill), expect, _names(put.fields))
 
 
 def _claiming(claim: Claim) -> Any:
@@ -121,27 +129,27 @@ def _claiming(claim: Claim) -> Any:
         None if claim.set is None else _changes(claim.set),
         _order(claim.order),
         _limit(claim.limit),
-        claim.delete,
-        list(claim.fields),
-        claim.must,
+        bool(claim.delete),
+        _names(claim.fields),
+        bool(claim.must),
     )
 
 
 def _requirement(requirement: Requirement) -> Any:
-    where = _filter(requirement.where)
     if isinstance(requirement, RequireRow):
-        key = _key(requirement.key)
-        return host.Requirement_Row(host.RowRequirement(requirement.table, key, requirement.present, where))
+        table, key = _wit.text(requirement.table, "table"), _key(requirement.key)
+        where = _filter(requirement.where)
+        return host.Requirement_Row(host.RowRequirement(table, key, bool(requirement.present), where))
     if isinstance(requirement, RequireEntity):
-        states = list(requirement.states)
-        return host.Requirement_Entity(host.EntityRequirement(requirement.entity, states, where))
+        entity, states = _wit.text(requirement.entity, "entity"), _wit.texts(requirement.states, "states")
+        return host.Requirement_Entity(host.EntityRequirement(entity, states, _filter(requirement.where)))
     raise TypeError(f"expected RequireRow or RequireEntity, got {requirement!r}")
 
 
 def _filter(where: Filter) -> list[list[Any]]:
     def comparison(test: Any) -> Any:
         operator = _wit.types.Operator[test.operator.upper().replace("-", "_")]
-        return _wit.types.Comparison(test.field, operator, _wit.value(test.value, test.field))
+        return _wit.types.Comparison(_wit.text(test.field, "field"), operator, _wit.value(test.value, test.field))
 
     return [[comparison(test) for test in group] for group in where.groups]
 
@@ -150,9 +158,9 @@ def _order(order: Order | None) -> Any:
     if order is None:
         return None
     if order.index is not None:
-        return host.Order(host.OrderBy_Index(order.index), order.descending)
+        return host.Order(host.OrderBy_Index(_wit.text(order.index, "index")), bool(order.descending))
     by = host.OrderBy_Updated() if order.by == "updated" else host.OrderBy_Created()
-    return host.Order(by, order.descending)
+    return host.Order(by, bool(order.descending))
 
 
 def _key(key: object) -> Any:
@@ -161,6 +169,14 @@ def _key(key: object) -> Any:
 
 def _changes(changes: Any) -> list[Any]:
     return _wit.mutations(in_order(changes))
+
+
+def _names(fields: Sequence[str]) -> list[str]:
+    return _wit.texts(fields, "fields")
+
+
+def _name(name: str | None) -> str | None:
+    return None if name is None else _wit.text(name, "op")
 
 
 def _limit(limit: int | None) -> int | None:

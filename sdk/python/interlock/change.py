@@ -30,8 +30,12 @@ class From:
     source: str
 
 
+class Mutation:
+    """One change of one field, applied by the host inside the transaction: one of the classes below."""
+
+
 @dataclass(frozen=True)
-class Set:
+class Set(Mutation):
     """Puts the value at the path; missing objects on the way are made."""
 
     field: str
@@ -39,7 +43,7 @@ class Set:
 
 
 @dataclass(frozen=True)
-class Increment:
+class Increment(Mutation):
     """Adds a number, which may be negative; a missing field starts from 0."""
 
     field: str
@@ -47,14 +51,14 @@ class Increment:
 
 
 @dataclass(frozen=True)
-class Remove:
+class Remove(Mutation):
     """Takes the field away; a missing one is no refusal."""
 
     field: str
 
 
 @dataclass(frozen=True)
-class Append:
+class Append(Mutation):
     """Adds to the end of a list, of which the newest ``limit`` items stay."""
 
     field: str
@@ -63,7 +67,7 @@ class Append:
 
 
 @dataclass(frozen=True)
-class Max:
+class Max(Mutation):
     """Keeps the larger of the field and the value."""
 
     field: str
@@ -71,15 +75,12 @@ class Max:
 
 
 @dataclass(frozen=True)
-class Min:
+class Min(Mutation):
     """Keeps the smaller of the field and the value."""
 
     field: str
     value: object
 
-
-Mutation = Set | Increment | Remove | Append | Max | Min
-"""One change of one field, applied by the host inside the transaction."""
 
 Mutations = Mapping[str, object] | Iterable[Mutation]
 """Changes in order; ``{"data.size": 4}`` is short for ``[Set("data.size", 4)]``."""

@@ -33,15 +33,20 @@ def encode(value: object, subject: str) -> str:
     which says whose value it is.
     """
     try:
-        text = json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
-        text.encode()  # half of a surrogate pair is no text
-        return text
+        return whole(json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":")), subject)
     except _Unfit as unfit:
         raise _refused(subject + unfit.path, unfit.expected, unfit.got) from None
-    except UnicodeEncodeError as why:
-        raise _refused(subject, "text that Unicode can hold", f"{why.object[why.start]!a}") from None
     except RecursionError:
         raise _refused(subject, "a value that ends", "one that contains itself, or is nested too deep") from None
+
+
+def whole(text: str, subject: str) -> str:
+    """The text itself; half of a surrogate pair in it is refused as :func:`encode` refuses."""
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError as why:
+        raise _refused(subject, "text that Unicode can hold", ascii(text[why.start])) from None
 
 
 def decode(text: str) -> Any:

@@ -41,9 +41,13 @@ def request(
         host.request,
         entity.handle,
         host.Outbound(
-            target,
-            [(name, str(value)) for name, value in (params or {}).items()],
-            list((headers or {}).items()),
+            _wit.text(target, "target"),
+            _pairs(params or {}, "params"),
+            _pairs(headers or {}, "headers"),
             None if body is KEEP else document.encode(body, "body"),
         ),
     )
+
+
+def _pairs(given: Mapping[str, object], subject: str) -> list[tuple[str, str]]:
+    return [(_wit.text(name, subject), _wit.text(str(value), f"{subject}.{name}")) for name, value in given.items()]

@@ -141,7 +141,8 @@ class Entity:
         Rejections: ``not-found`` for one that the machine was not granted, ``busy`` with who has it, ``fenced``,
         ``spent``, ``invalid``, ``limit``, ``unavailable``.
         """
-        return Lease(_wit.ask(_wit.lease.acquire, self.handle, name, None if ttl is None else _wit.ms(ttl, "ttl")))
+        time = None if ttl is None else _wit.ms(ttl, "ttl")
+        return Lease(_wit.ask(_wit.lease.acquire, self.handle, _wit.text(name, "name"), time))
 
     def __repr__(self) -> str:
         return f"Entity({self.id!r}, state={self.state!r}, event={self.event!r})"

@@ -73,7 +73,7 @@ def write(level: int, message: str, fields: list[tuple[str, str]]) -> None:
         word = words.DEBUG
     else:
         word = words.TRACE
-    _wit.log.write(word, _text(message), [(name, _text(value)) for name, value in fields])
+    _wit.log.write(word, _wit.shown(message), [(name, _wit.shown(value)) for name, value in fields])
 
 
 _HANDLER = HostHandler()
@@ -102,8 +102,3 @@ def end() -> None:
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
-
-
-def _text(text: str) -> str:
-    """Text that Unicode can hold: half of a surrogate pair is shown as its escape."""
-    return text.encode("utf-8", "backslashreplace").decode()

@@ -216,8 +216,12 @@ class Delete(Operation[Deleted]):
     """As in :class:`Update`."""
 
 
+class Requirement:
+    """A condition on something else, judged in the transaction before anything is done: one of the classes below."""
+
+
 @dataclass(frozen=True)
-class RequireRow:
+class RequireRow(Requirement):
     """A condition on a row: that it is there, or with ``present=False`` that it is not, and what holds of it."""
 
     table: str
@@ -227,7 +231,7 @@ class RequireRow:
 
 
 @dataclass(frozen=True)
-class RequireEntity:
+class RequireEntity(Requirement):
     """A condition on an entity, ``machine/key``, of this machine or of one that its manifest names in ``peers``."""
 
     entity: str
@@ -235,6 +239,3 @@ class RequireEntity:
     """It is in one of these; none means any."""
     where: Filter = EVERYTHING
     """What is to hold of its documents: ``field("data.free").ge(4)``."""
-
-
-Requirement = RequireRow | RequireEntity

@@ -24,7 +24,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 def after(entity: Entity, name: str, wait: timedelta) -> None:
     """Due so long after the commit, by wall time; part of a millisecond counts as a whole one."""
-    _wit.ask(host.after, entity.handle, name, _wit.ms(wait, "wait"))
+    _wit.ask(host.after, entity.handle, _wit.text(name, "name"), _wit.ms(wait, "wait"))
 
 
 def at(entity: Entity, name: str, when: datetime | int) -> None:
@@ -33,9 +33,9 @@ def at(entity: Entity, name: str, when: datetime | int) -> None:
         if when.tzinfo is None:
             raise ValueError(f"expected a time with a zone, got {when.isoformat()}: say which with tzinfo=")
         when = _wit.whole_ms(when - _BEGINNING)
-    _wit.ask(host.at, entity.handle, name, _wit.within(when, -(2**63), 2**63 - 1, "when"))
+    _wit.ask(host.at, entity.handle, _wit.text(name, "name"), _wit.within(when, -(2**63), 2**63 - 1, "when"))
 
 
 def cancel(entity: Entity, name: str) -> None:
     """Not due at all: takes back what is staged, and with a save the pending timer of this visit."""
-    _wit.ask(host.cancel, entity.handle, name)
+    _wit.ask(host.cancel, entity.handle, _wit.text(name, "name"))

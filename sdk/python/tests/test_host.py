@@ -184,6 +184,23 @@ class Asking(unittest.TestCase):
         self.assertEqual(no.expected, f"an integer from 0 to {2**32 - 1}")
         self.assertEqual(asked, [])
 
+    def test_what_is_no_text_is_told_before_the_bindings_trap(self) -> None:
+        asked = self.told(host_timers, "cancel")
+        for mistake in (
+            lambda: self.entity.transition(to(None)),  # type: ignore[arg-type]
+            lambda: self.entity.transition(to("ready", conditions=[Condition(3, True)])),  # type: ignore[arg-type]
+            lambda: self.entity.transition(to("ready", set=[Remove(b"data.x")])),  # type: ignore[arg-type]
+            lambda: timers.cancel(self.entity, 3),  # type: ignore[arg-type]
+            lambda: timers.at(self.entity, "a", 1.5),  # type: ignore[arg-type]
+            lambda: rows.now(self.entity, rows.Get("jobs", "k", fields="name")),
+            lambda: rows.now(self.entity, rows.Get(None, "k")),  # type: ignore[arg-type]
+            lambda: rows.now(self.entity, "jobs"),  # type: ignore[arg-type]
+        ):
+            with self.assertRaisesRegex(TypeError, "^expected .* got "):
+                mistake()
+        self.refused("json", timers.cancel, self.entity, "half \ud800")
+        self.assertEqual((asked, self.handle.asked), ([], []))
+
     def test_timers(self) -> None:
         after, at = self.told(host_timers, "after"), self.told(host_timers, "at")
         cancel = self.told(host_timers, "cancel")
