@@ -11,6 +11,7 @@
 //!                  10 <n u64>          effects that are not settled
 //!                  11 <digest>         what a step was answered about rows
 //! F <session u64> <entity> <n u64>     effects in flight by session
+//! G <entity> <inc u64> <n u64> <table> <row>  rows that an execution has claimed and that stay claimed at its end
 //! H <entity> <inc u64> <n u64> <table> <row>  rows that an execution has claimed and that are taken back
 //! K                                    the store's secret
 //! L <lease> 0                          lease
@@ -45,6 +46,7 @@ const ANSWERED: u8 = b'A';
 const DUE: u8 = b'D';
 const ENTITY: u8 = b'E';
 const HELD: u8 = b'H';
+const KEPT: u8 = b'G';
 const SECRET: u8 = b'K';
 const FLIGHT: u8 = b'F';
 const LEASE: u8 = b'L';
@@ -126,8 +128,10 @@ pub(crate) fn encode(key: &Key) -> Vec<u8> {
         }
         Key::RowDue(due, table, row) => out.family(ROW_DUE).number(due.0).text(table.as_str()).text(row.as_str()),
         Key::RowHeld(entity, incarnation, ordinal, table, row) => {
-            out.family(HELD).entity(entity).number(incarnation.get()).number(*ordinal);
-            out.text(table.as_str()).text(row.as_str())
+            out.family(HELD).execution(entity, incarnation.get(), *ordinal).text(table.as_str()).text(row.as_str())
+        }
+        Key::RowKept(entity, incarnation, ordinal, table, row) => {
+            out.family(KEPT).execution(entity, incarnation.get(), *ordinal).text(table.as_str()).text(row.as_str())
         }
         Key::RowEntry(table, number) => out.table(table).byte(HISTORY).number(!*number),
         Key::Memo(entity, digest) => {
@@ -203,10 +207,11 @@ pub fn decode(bytes: &[u8]) -> Result<Key, BadKey> {
             }
         }
         ROW_DUE => Key::RowDue(StoreTime(rest.number()?), rest.name()?, rest.name()?),
-        HELD => {
+        family @ (HELD | KEPT) => {
             let entity = rest.entity()?;
             let incarnation = Incarnation::stored(rest.number()?);
-            Key::RowHeld(entity, incarnation, rest.number()?, rest.name()?, rest.name()?)
+            let at = if family == HELD { Key::RowHeld } else { Key::RowKept };
+            at(entity, incarnation, rest.number()?, rest.name()?, rest.name()?)
         }
         ANSWERED => Key::Answered(rest.name::<EventId>()?),
         SCHEDULE => Key::Schedule(rest.name::<ScheduleName>()?),
@@ -267,7 +272,7 @@ pub(crate) fn range(span: &Span) -> (Vec<u8>, Vec<u8>) {
         }
         Span::RowsHeld(entity, incarnation, ordinal) => {
             let mut from = Writer(Vec::new());
-            from.family(HELD).entity(entity).number(incarnation.get()).number(*ordinal);
+            from.family(HELD).execution(entity, incarnation.get(), *ordinal);
             behind(from.0)
         }
         Span::RowEntries(table) => {
@@ -317,6 +322,18 @@ pub(crate) fn rows_due() -> (Vec<u8>, Vec<u8>) {
 /// All rows that executions have claimed and that are taken back.
 pub(crate) fn rows_held() -> (Vec<u8>, Vec<u8>) {
     family(HELD)
+}
+
+/// The rows that executions of an entity have claimed, or one of them: what is taken back at its end, then what stays.
+pub(crate) fn rows_claimed(entity: &EntityId, execution: Option<(u64, u64)>) -> [(Vec<u8>, Vec<u8>); 2] {
+    [HELD, KEPT].map(|family| {
+        let mut from = Writer(Vec::new());
+        match execution {
+            Some((incarnation, ordinal)) => from.family(family).execution(entity, incarnation, ordinal),
+            None => from.family(family).entity(entity),
+        };
+        behind(from.0)
+    })
 }
 
 /// All schedules.
@@ -532,6 +549,10 @@ impl Writer {
 
     fn entity(&mut self, entity: &EntityId) -> &mut Self {
         self.text(entity.machine.as_str()).text(entity.key.as_str())
+    }
+
+    fn execution(&mut self, entity: &EntityId, incarnation: u64, ordinal: u64) -> &mut Self {
+        self.entity(entity).number(incarnation).number(ordinal)
     }
 
     fn of(&mut self, entity: &EntityId) -> &mut Self {

@@ -1,5 +1,6 @@
 //! The coordinator as its callers see it: open, submit, read, watch, stop.
 
+use crate::claims::{self, ClaimedRows};
 use crate::coming::{self, Coming};
 use crate::core::Core;
 use crate::counters::Stats;
@@ -332,6 +333,18 @@ impl Coordinator {
         limit: usize,
     ) -> Result<Vec<(RowKey, Row)>, StoreError> {
         tables::rows(&self.core, table.clone(), after, limit).await
+    }
+
+    /// What executions of an entity have claimed and not settled, or one of them: by its incarnation and its number.
+    ///
+    /// # Errors
+    /// What kept the store from reading.
+    pub async fn claimed_by(
+        &self,
+        entity: &EntityId,
+        execution: Option<(u64, u64)>,
+    ) -> Result<ClaimedRows, StoreError> {
+        claims::of(&self.core, entity.clone(), execution).await
     }
 
     /// Rows by filter, for a client.

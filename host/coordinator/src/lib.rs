@@ -43,6 +43,7 @@
 //! ```
 
 mod alarm;
+mod claims;
 mod codec;
 mod coming;
 pub mod contract;
@@ -75,6 +76,7 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use claims::{ClaimedRow, ClaimedRows};
 pub use codec::{BadKey, decode as decode_key};
 pub use coming::{Awaited, Coming};
 pub use coordinator::{Coordinator, Health, OpenError, Options};

@@ -239,6 +239,7 @@ pub fn entity_of(key: Key) -> Option<EntityId> {
         | Key::Outbox(_, _, _, id, _)
         | Key::Flight(_, id, _)
         | Key::RowHeld(id, ..)
+        | Key::RowKept(id, ..)
         | Key::Memo(id, _) => Some(id),
         Key::Machine(_)
         | Key::Revision(..)

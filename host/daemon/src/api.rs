@@ -46,4 +46,4 @@ pub use table::{
     AccessView, ClaimView, DeclareRequest, Declared, Dropping, IndexView, ReaperView, StageView, TablePage,
     TableSummary, TableView, TtlView,
 };
-pub use why::{AwaitsView, Because, LeaseUntilView, NextView, WhyView};
+pub use why::{AwaitsView, Because, ClaimedRowView, LeaseUntilView, NextView, WhyView};

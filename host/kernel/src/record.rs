@@ -84,6 +84,8 @@ pub enum Key {
     RowDue(StoreTime, TableName, RowKey),
     /// Index: a row that an execution has claimed, of a table that takes it back at its end.
     RowHeld(EntityId, Incarnation, u64, TableName, RowKey),
+    /// Index: a row that an execution has claimed, of a table that leaves it claimed at its end.
+    RowKept(EntityId, Incarnation, u64, TableName, RowKey),
     /// What became of a table's rows, by number.
     RowEntry(TableName, u64),
     /// What a step was answered, by the digest of its name.

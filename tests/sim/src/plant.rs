@@ -80,6 +80,7 @@ impl Family {
             | Key::RowIndex(..)
             | Key::RowDue(..)
             | Key::RowHeld(..)
+            | Key::RowKept(..)
             | Key::RowEntry(..)
             | Key::Memo(..)
             | Key::Answered(_)

@@ -2,7 +2,7 @@
 
 use super::run;
 use super::world::{Kept, World, accepted, command, deploy, entity, parse, rest};
-use crate::codec::{decode, encode, entities, histories, range};
+use crate::codec::{decode, encode, entities, histories, range, rows_claimed};
 use interlock_kernel::command::{Create, OnExisting, Outcome, Verb};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::{EntityId, EntityKey, EventId, MachineName, Name, TableName};
@@ -61,7 +61,7 @@ impl Draw {
     fn key(&mut self, sessions: &[SessionId], incarnations: &[Incarnation]) -> Key {
         let session = sessions[self.below(sessions.len() as u64) as usize];
         let incarnation = incarnations[self.below(incarnations.len() as u64) as usize];
-        match self.below(29) {
+        match self.below(30) {
             0 => Key::Machine(self.machine()),
             1 => Key::Revision(self.machine(), self.number()),
             2 => Key::Head(self.entity()),
@@ -86,6 +86,7 @@ impl Draw {
             21 | 22 => self.indexed(),
             23 => Key::RowDue(StoreTime(self.number()), self.table(), parse(&self.row())),
             24 => Key::RowHeld(self.entity(), incarnation, self.number(), self.table(), parse(&self.row())),
+            28 => Key::RowKept(self.entity(), incarnation, self.number(), self.table(), parse(&self.row())),
             25 => Key::RowEntry(self.table(), self.number()),
             26 => Key::Schedule(parse(self.name().as_str())),
             27 => Key::ScheduleDue(WallTime(self.number().cast_signed()), parse(self.name().as_str())),
@@ -217,6 +218,10 @@ fn a_run_of_keys_holds_exactly_its_own() {
             range(&Span::History(id.clone(), incarnation, newest)),
             histories(&id),
             entities(Some(&id.machine)),
+            rows_claimed(&id, None)[0].clone(),
+            rows_claimed(&id, None)[1].clone(),
+            rows_claimed(&id, Some((incarnation.get(), 1)))[0].clone(),
+            rows_claimed(&id, Some((incarnation.get(), 1)))[1].clone(),
         ];
         for other in &keys {
             let belongs = [
@@ -235,7 +240,12 @@ fn a_run_of_keys_holds_exactly_its_own() {
                             | Key::Outbox(..)
                             | Key::Flight(..)
                             | Key::RowHeld(..)
+                            | Key::RowKept(..)
                     ),
+                matches!(other, Key::RowHeld(of, ..) if *of == id),
+                matches!(other, Key::RowKept(of, ..) if *of == id),
+                matches!(other, Key::RowHeld(of, i, 1, ..) if *of == id && *i == incarnation),
+                matches!(other, Key::RowKept(of, i, 1, ..) if *of == id && *i == incarnation),
             ];
             for (nth, (run, belongs)) in runs.iter().zip(belongs).enumerate() {
                 if nth == 2 && until.0 == u64::MAX {

@@ -25,6 +25,11 @@ pub struct WhyView {
     pub awaits: Option<AwaitsView>,
     /// The leases that it has, and until when without a renewal.
     pub leases: Vec<LeaseUntilView>,
+    /// Rows that it has claimed and not settled, the first 20: of an entity those of all its executions, the newest
+    /// first.
+    pub rows: Vec<ClaimedRowView>,
+    /// So many more, counted up to 10,000.
+    pub rows_more: usize,
     /// What happens next by itself, the earliest first.
     pub next: Vec<NextView>,
     /// What an operator can do about it: commands, the mildest first.
@@ -85,6 +90,19 @@ pub struct LeaseUntilView {
     pub lease: String,
     /// It is over then, unless it is renewed; null if it is lost already.
     pub until: Option<String>,
+}
+
+/// A row that an execution has claimed.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ClaimedRowView {
+    /// Its table.
+    pub table: String,
+    /// Its key.
+    pub key: String,
+    /// The execution.
+    pub claimed_by: String,
+    /// Since when.
+    pub since: String,
 }
 
 /// Something that happens by itself.

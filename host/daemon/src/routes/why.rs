@@ -40,14 +40,19 @@ pub(crate) async fn entity(
         return Err(Problem::invalid("query.execution", expected, format_args!("one of {}", asked.entity)));
     }
     let Some(found) = app.coordinator.entity(&id).await? else { return Err(app.no_entity(&id).await) };
-    let now = looked(&app, &id, &found).await?;
+    let now = looked(&app, &id, &found, asked.as_ref()).await?;
     match asked {
         Some(asked) if !is_current(&found, &asked) => past(&id, &found, &asked, now).map(Json),
         asked => Ok(Json(WhyView { subject: subject(&id, asked.as_ref()), ..now })),
     }
 }
 
-async fn looked(app: &App, id: &EntityId, found: &EntityView) -> Result<WhyView, Problem> {
+async fn looked(
+    app: &App,
+    id: &EntityId,
+    found: &EntityView,
+    asked: Option<&ExecutionRef>,
+) -> Result<WhyView, Problem> {
     let awaits = match &found.head.awaits {
         Some(name) => app.coordinator.lease(name).await?,
         None => None,
@@ -61,6 +66,7 @@ async fn looked(app: &App, id: &EntityId, found: &EntityView) -> Result<WhyView,
         true => app.coordinator.effects_of(id).await?,
         false => Vec::new(),
     };
+    let rows = app.coordinator.claimed_by(id, asked.map(|asked| (asked.incarnation, asked.ordinal))).await?;
     let looked = Looked {
         id,
         head: &found.head,
@@ -70,6 +76,7 @@ async fn looked(app: &App, id: &EntityId, found: &EntityView) -> Result<WhyView,
         awaits: awaits.as_ref(),
         leases: &leases,
         effects: &effects,
+        rows: &rows,
     };
     Ok(looked.why())
 }

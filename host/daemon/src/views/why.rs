@@ -3,8 +3,8 @@
 
 use super::leases::waiting;
 use super::{Clocks, Dispatched, failure, rfc3339};
-use crate::api::{AwaitsView, Because, LeaseUntilView, NextView, WaitingFor, WhyView};
-use interlock_coordinator::{EffectView, LeaseView as Found};
+use crate::api::{AwaitsView, Because, ClaimedRowView, LeaseUntilView, NextView, WaitingFor, WhyView};
+use interlock_coordinator::{ClaimedRow, ClaimedRows, EffectView, LeaseView as Found};
 use interlock_kernel::ids::{EntityId, Name};
 use interlock_kernel::machine::{EFFECT_DONE, EFFECT_FAILED, FailurePath, Machine, State, StateKind};
 use interlock_kernel::record::{Head, Lock, Outbox, Owner, Stands};
@@ -23,6 +23,8 @@ pub(crate) struct Looked<'a> {
     pub(crate) leases: &'a [Found],
     /// Its effects that are not settled.
     pub(crate) effects: &'a [EffectView],
+    /// The rows that it has claimed.
+    pub(crate) rows: &'a ClaimedRows,
 }
 
 impl Looked<'_> {
@@ -38,6 +40,8 @@ impl Looked<'_> {
             failure: None,
             awaits: None,
             leases: Vec::new(),
+            rows: self.rows.rows.iter().map(claimed).collect(),
+            rows_more: self.rows.more,
             next: self.timers().into_iter().chain(self.sent()).collect(),
             operator: Vec::new(),
             owner: Some(self.machine.owner.clone()),
@@ -266,6 +270,12 @@ impl Looked<'_> {
     }
 }
 
+fn claimed(row: &ClaimedRow) -> ClaimedRowView {
+    let ClaimedRow { by, table, key, since } = row;
+    let (table, key) = (table.to_string(), key.to_string());
+    ClaimedRowView { table, key, claimed_by: by.to_string(), since: rfc3339(*since) }
+}
+
 fn at(what: String, time: WallTime) -> NextView {
     NextView { what, at: Some(rfc3339(time)) }
 }
@@ -318,6 +328,8 @@ pub(crate) fn lease(found: &Found, clocks: Clocks) -> WhyView {
         failure: None,
         awaits: None,
         leases: Vec::new(),
+        rows: Vec::new(),
+        rows_more: 0,
         next,
         operator,
         owner: None,

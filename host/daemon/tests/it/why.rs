@@ -2,6 +2,7 @@
 
 use crate::site::{Answer, Site};
 use expect_test::expect;
+use interlock_daemon::base64;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -112,6 +113,90 @@ async fn a_lease_says_who_has_it_and_who_is_next() -> anyhow::Result<()> {
             also place 1 in line: nightly
         free
             free: nobody has it
+    "#]]
+    .assert_eq(&said);
+    Ok(())
+}
+
+/// What is said of the rows that something has, without its times.
+fn rows(answer: &Answer) -> String {
+    let mut text = String::new();
+    for row in answer.at("/rows").as_array().into_iter().flatten() {
+        let word = |name: &str| row[name].as_str().unwrap_or("-").to_owned();
+        assert!(word("since").ends_with('Z'), "{row}");
+        let _ = writeln!(text, "    {}/{} of {}", word("table"), word("key"), word("claimed_by"));
+    }
+    let _ = writeln!(text, "    and {} more", answer.at("/rows_more"));
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_execution_says_which_rows_it_has_and_since_when() -> anyhow::Result<()> {
+    let site = Site::new().await?;
+    let folder = interlock_support::guest_folder("stale-claim-recovery");
+    for table in ["jobs", "reaped_jobs"] {
+        let manifest = std::fs::read_to_string(folder.join(format!("{table}.table.toml")))?;
+        site.post("/v1/tables", json!({ "manifest": manifest })).await?;
+    }
+    let manifest = std::fs::read_to_string(folder.join("machine.toml"))?;
+    let component = base64::encode(&std::fs::read(interlock_support::guest("stale-claim-recovery")?)?);
+    site.post("/v1/machines", json!({ "manifest": manifest, "component": component })).await?;
+    for job in ["job-1", "job-2"] {
+        let put = site.request(reqwest::Method::PUT, &format!("/v1/tables/jobs/rows/{job}"))?;
+        site.ask(put.json(&json!({ "status": "pending" }))).await?;
+    }
+    site.post("/v1/entities", json!({ "machine": "worker", "key": "a" })).await?;
+    let why = async |query: &str| site.get(&format!("/v1/entities/worker/a/why{query}")).await;
+    let mut said = rows(&why("").await?);
+    let mut executions = Vec::new();
+    for (nth, job) in ["job-1", "job-2"].into_iter().enumerate() {
+        let event = json!({ "table": "jobs" });
+        assert!(site.send("worker/a", &format!("e{nth}"), "work", event).await?.status < 300);
+        let working = loop {
+            let working = why("").await?;
+            if working.at("/because") == "timer" {
+                break working;
+            }
+            tokio::task::yield_now().await;
+        };
+        let execution = working.at("/holder").as_str().unwrap_or_default().to_owned();
+        said += &format!("{job} is worked on\n{}", rows(&working).replace(&execution, "this execution"));
+        executions.push(execution);
+        let kill = site.post("/v1/entities/worker/a/unlock", json!({ "to": "idle", "force": true, "reason": "test" }));
+        let killed = kill.await?;
+        assert_eq!(killed.status, 200, "{}", killed.body);
+    }
+    said += &format!("at rest\n{}", rows(&why("").await?));
+    for execution in &executions {
+        said += &format!("of {execution}\n{}", rows(&why(&format!("?execution={execution}")).await?));
+    }
+    let row = site.get("/v1/tables/jobs/rows/job-1").await?;
+    assert_eq!(row.at("/claimed_by"), &json!(executions[0]), "and from the row one comes to its execution");
+    let put = site.request(reqwest::Method::PUT, "/v1/tables/jobs/rows/job-1")?;
+    site.ask(put.json(&json!({ "status": "done" }))).await?;
+    said += &format!("job-1 is done\n{}", rows(&why("").await?));
+    expect![[r#"
+            and 0 more
+        job-1 is worked on
+            jobs/job-1 of this execution
+            and 0 more
+        job-2 is worked on
+            jobs/job-2 of this execution
+            jobs/job-1 of worker/a@10.1
+            and 0 more
+        at rest
+            jobs/job-2 of worker/a@10.2
+            jobs/job-1 of worker/a@10.1
+            and 0 more
+        of worker/a@10.1
+            jobs/job-1 of worker/a@10.1
+            and 0 more
+        of worker/a@10.2
+            jobs/job-2 of worker/a@10.2
+            and 0 more
+        job-1 is done
+            jobs/job-2 of worker/a@10.2
+            and 0 more
     "#]]
     .assert_eq(&said);
     Ok(())

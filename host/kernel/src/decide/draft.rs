@@ -558,6 +558,7 @@ impl<'a> Draft<'a> {
                 | Key::RowIndex(..)
                 | Key::RowDue(..)
                 | Key::RowHeld(..)
+                | Key::RowKept(..)
                 | Key::RowEntry(..)
                 | Key::Memo(..)
                 | Key::Answered(_)

@@ -61,6 +61,7 @@ impl Key {
             | Self::RowIndex(..)
             | Self::RowDue(..)
             | Self::RowHeld(..)
+            | Self::RowKept(..)
             | Self::RowEntry(..)
             | Self::Memo(..)
             | Self::Answered(_)
@@ -100,6 +101,7 @@ impl Key {
             | Self::RowIndex(..)
             | Self::RowDue(..)
             | Self::RowHeld(..)
+            | Self::RowKept(..)
             | Self::ScheduleDue(..) => (9, "index mark"),
             Self::Session(_) => (10, "session"),
             Self::Expiry(..) => (11, "expiry"),
@@ -188,6 +190,7 @@ impl Record {
             | Key::RowIndex(..)
             | Key::RowDue(..)
             | Key::RowHeld(..)
+            | Key::RowKept(..)
             | Key::ScheduleDue(..) => whole(body).map(|()| Self::Mark),
             Key::Session(_) => whole(body).map(Self::Session),
             Key::Expiry(..) => whole(body).map(Self::Expires),

@@ -34,6 +34,7 @@ fn kind(key: &Key) -> &'static str {
         | Key::RowIndex(..)
         | Key::RowDue(..)
         | Key::RowHeld(..)
+        | Key::RowKept(..)
         | Key::ScheduleDue(..) => "index",
         Key::Schedule(_) => "schedule",
         Key::Table(_) => "table",

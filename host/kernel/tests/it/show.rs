@@ -214,6 +214,7 @@ fn key(key: &Key) -> String {
         Key::RowIndex(_, index, _, _, row) => format!("I{index} {row}"),
         Key::RowDue(due, _, row) => format!("due {} {row}", due.0),
         Key::RowHeld(.., row) => format!("held {row}"),
+        Key::RowKept(.., row) => format!("kept {row}"),
         Key::RowEntry(_, number) => format!("t{number}"),
         Key::Memo(..) => "memo".to_owned(),
         Key::Answered(id) => format!("answered {id}"),

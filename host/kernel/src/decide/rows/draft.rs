@@ -349,11 +349,11 @@ impl<'a> TableDraft<'a> {
         let live = self.head.indexes.iter().filter(|index| index.stage != IndexStage::Dropping);
         let mut keys: Vec<Key> = live.map(|index| self.entry(index, key, row)).collect();
         keys.extend(row.due.map(|due| Key::RowDue(due, self.name.clone(), key.clone())));
-        if let Some(claim) = row.claim.as_ref().filter(|claim| claim.back)
+        if let Some(claim) = &row.claim
             && let Claimant::Execution(id) = &claim.by
         {
-            let entity = id.entity.clone();
-            keys.push(Key::RowHeld(entity, id.incarnation, id.ordinal, self.name.clone(), key.clone()));
+            let at = if claim.back { Key::RowHeld } else { Key::RowKept };
+            keys.push(at(id.entity.clone(), id.incarnation, id.ordinal, self.name.clone(), key.clone()));
         }
         keys
     }
