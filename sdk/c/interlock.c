@@ -1,8 +1,6 @@
 /* The entity, what is asked of the host for it, and the step that runs. Knows no rule: the host judges. */
 #include "internal.h"
 
-#include <stdlib.h>
-
 #define SAME(own, generated) _Static_assert((int)(own) == (int)(generated), "the contract's order")
 SAME(IL_INVALID, INTERLOCK_STEP_TYPES_REJECTION_KIND_INVALID);
 SAME(IL_FENCED, INTERLOCK_STEP_TYPES_REJECTION_KIND_FENCED);
@@ -61,8 +59,9 @@ static il_end failed(struct il_failed failure) {
 #define FAILURE_OF(...)                                                                                              \
     va_list arguments;                                                                                               \
     va_start(arguments, format);                                                                                     \
-    const char *reason = il__format(format, arguments);                                                              \
+    char *reason = il__format(format, arguments);                                                                    \
     va_end(arguments);                                                                                               \
+    il__mend(reason, strlen(reason));                                                                                \
     return failed((struct il_failed){.code = il_format("%s", code), .reason = reason, __VA_ARGS__})
 
 il_end il_fail_permanent(const char *code, const char *format, ...) {
@@ -376,8 +375,7 @@ struct il_lease {
 
 static interlock_step_lease_borrow_lease_t held(il_lease *lease) {
     if (lease->spent) {
-        il_log(IL_ERROR, "a lease was used after il_lease_release took its handle");
-        abort();
+        il__die("a lease was used after il_lease_release took its handle");
     }
     return (interlock_step_lease_borrow_lease_t){lease->own.__handle};
 }
@@ -455,8 +453,9 @@ bool il_lease_still_holds(il_lease *lease) {
 
 /* --- The log ---------------------------------------------------------------------------------------------------- */
 
-static void write(il_level level, il_pairs fields, const char *message) {
+static void write(il_level level, il_pairs fields, char *message) {
     text_t lent = il__lend(message);
+    il__mend(message, lent.len);
     step_with_everything_list_tuple2_string_string_t pairs = lend_pairs(fields);
     interlock_step_log_write(level, &lent, &pairs);
 }

@@ -34,7 +34,7 @@ struct il_failed {
 
 /* memory.c: whatever is given out. It never gives NULL. */
 void *il__new(size_t bytes);
-const char *il__format(const char *format, va_list arguments) IL_PRINTF(1, 0);
+char *il__format(const char *format, va_list arguments) IL_PRINTF(1, 0);
 const yyjson_alc *il__allocator(void);
 
 /* json.c */
@@ -59,8 +59,12 @@ bool il__lend_value(const il_value *value, const char *subject, value_t *lent, i
 bool il__lend_mutations(il_mutations list, interlock_step_rows_list_mutation_t *lent, il_rejection *why);
 bool il__lend_json(const il_json *value, const char *subject, option_json_t *lent, il_rejection *why);
 
-/* libc.c: what was printed and does not end with a line break. */
+/* libc.c: makes a text of any bytes, with a ? for each that is no UTF-8: the host traps for those. */
+void il__mend(char *bytes, size_t count);
+/* Writes out what was printed and does not end with a line break. */
 void il__flush(void);
+/* Ends the attempt with a trap, which the host tells with these words. */
+_Noreturn void il__die(const char *format, ...) IL_PRINTF(1, 2);
 
 /* A text of the author, as the host takes it; NULL is empty. */
 static inline text_t il__lend(const char *text) {

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* --- Where values live ------------------------------------------------------------------------------------------ */
 
@@ -35,8 +34,7 @@ void il__documents_release(struct il__documents mark) {
 /* A value that stands nowhere yet: in a container yyjson links it to its neighbour. */
 static il_json *alone(il_json *value) {
     if (value == NULL) {
-        il_log(IL_ERROR, "a value of JSON was not made: its text is NULL");
-        abort();
+        il__die("a value of JSON was made of NULL");
     }
     value->next = NULL;
     return value;
@@ -46,8 +44,7 @@ il_json *il__read(text_t text, const char *name) {
     const char *problem = NULL;
     il_json *value = il_parse(il__text(text), &problem);
     if (value == NULL) {
-        il_log(IL_ERROR, "the host's document %s is no JSON: %s", name, problem);
-        abort();
+        il__die("the host's document %s is no JSON: %s", name, problem);
     }
     struct il__root *root = il__new(sizeof(*root));
     *root = (struct il__root){all.roots, name, value};

@@ -5,7 +5,7 @@
  * component is built. */
 #include "internal.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 
 /* Of WASI preview 1; its header brings in more than these. */
 enum { SUCCESS = 0, BAD_FD = 8, NOT_SEEKABLE = 70, OUT = 1, ERR = 2, CHARACTER_DEVICE = 2 };
@@ -19,22 +19,67 @@ typedef struct {
 static line_t lines[] = {{.level = IL_INFO}, {.level = IL_ERROR}};
 static bool said; /* something was written to standard error */
 
-static void end_line(line_t *line) {
-    il_log(line->level, "%.*s", (int)line->used, line->bytes);
+/* Without memory of its own: it is also said when there is none left. */
+static void say(il_level level, char *bytes, size_t count) {
+    il__mend(bytes, count);
+    text_t text = {(uint8_t *)bytes, count};
+    step_with_everything_list_tuple2_string_string_t fields = {NULL, 0};
+    interlock_step_log_write(level, &text, &fields);
+}
+
+/* Says the first `count` bytes and keeps the others. */
+static void end_line(line_t *line, size_t count) {
+    size_t rest = line->used - count;
+    line->used = 0; /* before anything can end the step, which says what is left */
+    say(line->level, line->bytes, count);
     said |= line->level == IL_ERROR;
-    line->used = 0;
+    memmove(line->bytes, line->bytes + count, rest);
+    line->used = rest;
 }
 
 static void put(line_t *line, const char *bytes, size_t count) {
     for (; count > 0; bytes++, count--) {
         if (*bytes == '\n') {
-            end_line(line);
-        } else {
-            if (line->used == sizeof(line->bytes)) {
-                end_line(line);
-            }
-            line->bytes[line->used++] = *bytes;
+            end_line(line, line->used);
+            continue;
         }
+        if (line->used == sizeof(line->bytes)) {
+            size_t whole = line->used;
+            while (whole > sizeof(line->bytes) - 4 && ((unsigned char)line->bytes[whole - 1] & 0xc0) == 0x80) {
+                whole--; /* not through the middle of a character */
+            }
+            end_line(line, (unsigned char)line->bytes[whole - 1] >= 0xc0 ? whole - 1 : line->used);
+        }
+        line->bytes[line->used++] = *bytes;
+    }
+}
+
+/* How long the character at this place is; 0 if there is none. */
+static size_t character(const unsigned char *at, size_t left) {
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = at[0] < 0x80 ? 1 : at[0] < 0xc0 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : at[0] < 0xf8 ? 4 : 0;
+    if (length > left) {
+        return 0;
+    }
+    unsigned point = length < 2 ? at[0] : at[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+        point = point << 6 | (at[i] & 0x3f);
+    }
+    bool surrogate = point >= 0xd800 && point < 0xe000;
+    return length > 1 && (point < least[length] || point > 0x10ffff || surrogate) ? 0 : length;
+}
+
+void il__mend(char *bytes, size_t count) {
+    for (size_t at = 0; at < count;) {
+        size_t length = character((unsigned char *)bytes + at, count - at);
+        if (length == 0) {
+            bytes[at] = '?';
+            length = 1;
+        }
+        at += length;
     }
 }
 
@@ -47,9 +92,20 @@ void il__flush(void) {
     }
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
         if (lines[i].used > 0) {
-            end_line(&lines[i]);
+            end_line(&lines[i], lines[i].used);
         }
     }
+}
+
+_Noreturn void il__die(const char *format, ...) {
+    char text[512]; /* no memory may be left */
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    il__flush();
+    say(IL_ERROR, text, strlen(text));
+    __builtin_trap();
 }
 
 /* --- What libc imports from WASI -------------------------------------------------------------------------------- */
@@ -110,16 +166,14 @@ WASI(environ_get)(int32_t variables, int32_t bytes) {
 
 /* exit() ends the attempt as failed, whatever the number. */
 _Noreturn void __imported_wasi_snapshot_preview1_proc_exit(int32_t code) {
-    il__flush();
-    il_log(IL_ERROR, "exit(%d): a step ends by returning what il_transition or an il_fail function gave it", (int)code);
-    __builtin_trap();
+    il__die("exit(%d): a step ends by returning what il_transition or an il_fail function gave it", (int)code);
 }
 
 /* In place of libc's, so that what it is about is in the log before the trap: assert() has said it. */
 _Noreturn void abort(void) {
-    il__flush();
-    if (!said) {
-        il_log(IL_ERROR, "the step called abort()");
+    if (!said && lines[ERR - OUT].used == 0) {
+        il__die("the step called abort()");
     }
+    il__flush();
     __builtin_trap();
 }

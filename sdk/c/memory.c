@@ -28,8 +28,7 @@ static void grow(size_t bytes) {
     size_t size = bytes > NEXT ? bytes : NEXT;
     chunk_t *chunk = malloc(aligned(sizeof(chunk_t)) + size); /* which is aligned as well */
     if (chunk == NULL) {
-        il_log(IL_ERROR, "out of memory: a step asked for %zu bytes more than its machine's limit leaves", bytes);
-        __builtin_trap();
+        il__die("out of memory: a step asked for %zu bytes more than its machine's limit leaves", bytes);
     }
     *chunk = (chunk_t){chunks, (unsigned char *)chunk + aligned(sizeof(chunk_t)), size, 0};
     chunks = chunk;
@@ -126,13 +125,13 @@ void il_release(il_mark *mark) {
     il__documents_release(to.documents);
 }
 
-const char *il__format(const char *format, va_list arguments) {
+char *il__format(const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, again);
     va_end(again);
     if (length < 0) {
-        return format;
+        il__die("printf takes no such format: %s", format);
     }
     char *text = il__new((size_t)length + 1);
     vsnprintf(text, (size_t)length + 1, format, arguments);
