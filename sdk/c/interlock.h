@@ -137,7 +137,7 @@ const char *il_print(const il_json *value);
 /* A text made as by printf. */
 const char *il_format(const char *format, ...) IL_PRINTF(1, 2);
 
-/* Releases everything that was given out since the mark, values of JSON and the mark included. */
+/* Releases everything that was given out since the mark: the mark, values of JSON, what was put into older ones since. */
 typedef struct il_mark il_mark;
 il_mark *il_mark_here(void);
 void il_release(il_mark *mark);
