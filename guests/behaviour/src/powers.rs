@@ -1,7 +1,7 @@
 //! Leases, fencing tokens, timers, effects and the log.
 
 use crate::{Answer, Behaviour, Went, expect_refused};
-use interlock::{Entity, Failure, checkpoint, fencing, log, to};
+use interlock::{Entity, Failure, checkpoint, fencing, to};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -66,12 +66,13 @@ fn effect(entity: &Entity, value: &Value) -> Answer {
     Ok(entity.transition(to("waiting"))?.into())
 }
 
+/// By the crate that libraries log with, and by the SDK's own macros.
 fn log(_: &Entity, _: &Value) -> Answer {
     log::trace!("this is trace");
     log::debug!("this is debug");
     log::info!("this is info");
     log::warn!("this is warn");
     log::error!("this is error");
-    log::info!(n = 9_007_199_254_740_993_u64, text = "Grüße", "with fields");
+    interlock::log::info!(n = 9_007_199_254_740_993_u64, text = "Grüße", "with fields");
     Ok(Went::Saw(json!("logged")))
 }

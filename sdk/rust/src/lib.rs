@@ -50,6 +50,8 @@ mod change;
 mod effect;
 mod entity;
 mod event;
+#[cfg(all(target_arch = "wasm32", feature = "log"))]
+mod facade;
 mod failure;
 pub mod fencing;
 mod filter;

@@ -10,6 +10,9 @@
 //!
 //! The host adds machine, entity, execution, step, attempt and time. Outside a component the
 //! lines go to standard error, or to the host that runs the step.
+//!
+//! Lines of the [`log`](https://docs.rs/log) crate, whose macros other libraries use, reach the host's log as well, at
+//! their level and with where they come from in the field `target` (the feature `log`, on by default).
 
 pub use crate::{__debug as debug, __error as error, __info as info, __trace as trace, __warn as warn};
 

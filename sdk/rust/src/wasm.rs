@@ -30,6 +30,8 @@ pub fn run(
 ) -> Result<(), bindings::Failure> {
     // In one line: the host escapes line breaks, and a reason of two lines reads badly.
     std::panic::set_hook(Box::new(|panic| write(Level::Error, &panic.to_string().replace('\n', " "), &[])));
+    #[cfg(feature = "log")]
+    crate::facade::set();
     let entity = Entity::new(Imports(entity), Event::from(event));
     match crate::run(steps, name, &entity) {
         Ok(_done) => Ok(()),
