@@ -131,10 +131,6 @@ uint64_t il_version(il_entity *entity) {
 }
 
 const il_event *il_event_of(il_entity *entity) {
-    if (entity->payload.is_some) {
-        entity->event.payload = il__read(entity->payload.val, "payload");
-        entity->payload.is_some = false;
-    }
     return &entity->event;
 }
 
@@ -503,10 +499,15 @@ __attribute__((weak)) void __component_type_object_force_link_step_with_everythi
 bool exports_step_with_everything_run(text_t *step_name, step_with_everything_own_entity_t own,
     step_with_everything_event_t *event, step_with_everything_failure_t *failure) {
     il_entity entity = {
-        .own = {own.__handle},
         .handle = {own.__handle},
-        .event = {il__text(event->id), event->kind, il__text(event->name), NULL, event->at_ms},
-        .payload = event->payload,
+        .event = {
+            .id = il__text(event->id),
+            .kind = event->kind,
+            .name = il__text(event->name),
+            /* read before there is any mark: no il_release takes it */
+            .payload = event->payload.is_some ? il__read(event->payload.val, "payload") : NULL,
+            .at_ms = event->at_ms,
+        },
     };
     il_end end = run(il__text(*step_name), &entity);
     il__flush();

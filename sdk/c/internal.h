@@ -16,11 +16,9 @@ typedef interlock_step_types_value_t value_t;
 typedef interlock_step_types_option_json_t option_json_t;
 
 struct il_entity {
-    interlock_step_transition_own_entity_t own;
-    interlock_step_transition_borrow_entity_t handle;
+    interlock_step_transition_borrow_entity_t handle; /* the instance ends before the handle has to */
     il_event event;
-    option_json_t payload; /* of the event, as text; not yet read into it */
-    bool over;             /* a transition was accepted */
+    bool over; /* a transition was accepted */
 };
 
 struct il_failed {
