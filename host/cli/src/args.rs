@@ -65,6 +65,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Shows everything at once, against a real daemon that goes away afterwards.
     Demo(Demo),
+    /// Builds steps, in Rust, JavaScript, TypeScript, Python or C, into components.
+    Build(Build),
     /// Checks manifests: every problem at once, with line and remedy.
     Check(Check),
     /// Says what a component can do, and what keeps it from being deployed.
@@ -140,6 +142,21 @@ pub(crate) struct Demo {
     pub(crate) keep: bool,
 }
 
+/// `build`.
+#[derive(Debug, Args)]
+pub(crate) struct Build {
+    /// Folders, each with the source of one step. What is in them tells the language: Cargo.toml, package.json,
+    /// pyproject.toml, or .c files.
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    pub(crate) folders: Vec<PathBuf>,
+    /// Puts the component there; else it is in .interlock/build/ of its folder only.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Builds it although nothing has changed.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
 /// `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
@@ -168,6 +185,9 @@ pub(crate) struct Explore {
     /// Only scenarios whose file or sentence has this text in it.
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Searches with this component, or the one that the source in this folder builds, instead of the manifest's.
+    #[arg(long, value_name = "FILE|FOLDER")]
+    pub(crate) component: Option<PathBuf>,
     /// Faults in one order: crashes, lost answers, doubled deliveries, slow steps. 1, if the scenario does not say.
     #[arg(long, value_name = "N")]
     pub(crate) faults: Option<u32>,
@@ -194,6 +214,9 @@ pub(crate) struct Test {
     /// Only scenarios with this in their sentence or file name.
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Plays them on this component, or the one that the source in this folder builds, instead of the manifest's.
+    #[arg(long, value_name = "FILE|FOLDER")]
+    pub(crate) component: Option<PathBuf>,
     /// Writes the transcripts that are there anew; with `--update=all` one for each scenario.
     #[arg(long, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "kept")]
     pub(crate) update: Option<Update>,
@@ -217,9 +240,9 @@ pub(crate) struct Deploy {
     /// A manifest, or a folder with a machine.toml.
     #[arg(value_name = "FOLDER|FILE")]
     pub(crate) path: PathBuf,
-    /// Builds the component from the Rust crate in the folder first, even if there is one.
-    #[arg(long)]
-    pub(crate) build: bool,
+    /// Deploys this component, or the one that the source in this folder builds, instead of the manifest's.
+    #[arg(long, value_name = "FILE|FOLDER")]
+    pub(crate) component: Option<PathBuf>,
 }
 
 /// `machine`.

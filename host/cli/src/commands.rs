@@ -1,5 +1,6 @@
 //! What each command does. A request, an answer, and what is shown of it.
 
+pub(crate) mod build;
 pub(crate) mod check;
 pub(crate) mod component;
 pub(crate) mod deploy;

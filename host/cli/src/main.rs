@@ -50,6 +50,7 @@ async fn run(cli: Cli, out: Out) -> Result<(), Failed> {
     match cli.command {
         Command::Serve(args) => commands::serve::run(args, out).await,
         Command::Demo(args) => demo::run(args, out).await,
+        Command::Build(args) => commands::build::run(args, out).await,
         Command::Check(args) => commands::check::run(&args, out),
         Command::Inspect(args) => commands::inspect::run(&args, out),
         Command::Test(args) => commands::test::run(args, out).await,

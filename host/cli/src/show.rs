@@ -24,7 +24,7 @@ pub(crate) use explore::{Searched, searched};
 pub(crate) use findings::{Sound, finding, report};
 pub(crate) use history::{When, history, watched};
 pub(crate) use lease::{held, lease, leases, watched_lease};
-pub(crate) use machine::{bytes, deployed, inspection, machine, machines};
+pub(crate) use machine::{built, bytes, deployed, inspection, machine, machines};
 pub(crate) use paint::Paint;
 pub(crate) use refusal::{particulars, refusal};
 pub(crate) use row::{

@@ -76,6 +76,33 @@ impl Power {
     }
 }
 
+/// What a component can do, told from the names of its imports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Powers {
+    /// The powers it imports.
+    pub can: Vec<Power>,
+    /// What nothing of it can reach.
+    pub cannot: Vec<Power>,
+    /// WASI interfaces it imports; linked and inert.
+    pub wasi: Vec<String>,
+}
+
+/// What a component with these imports, interfaces with the functions taken from each, can do. Nothing is compiled,
+/// so types are not compared: [`inspect`] does that.
+///
+/// # Errors
+/// Every import that is not linked here.
+pub fn powers_of(imports: &BTreeMap<String, Vec<String>>) -> Result<Powers, Vec<Problem>> {
+    let imports = imports.iter().map(|(name, functions)| (name.clone(), Import::Interface(functions.clone())));
+    let imports: BTreeMap<String, Import> = imports.collect();
+    let problems: Vec<Problem> = imports.iter().flat_map(|(name, import)| judge(name, import)).collect();
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let (can, cannot) = powers(&imports);
+    Ok(Powers { can, cannot, wasi: wasi(&imports) })
+}
+
 /// What no component can do: nothing that is linked reaches it.
 const NEVER: [Power; 5] = [
     Power::new("network", "open a connection or listen for one: wasi:sockets denies, wasi:http is not linked"),
@@ -146,7 +173,7 @@ pub(crate) fn check(engines: &Engines, linkers: &Linkers, bytes: &[u8]) -> Resul
         bytes: bytes.len() as u64,
         can,
         cannot,
-        wasi: imports.keys().filter(|name| name.starts_with("wasi:")).cloned().collect(),
+        wasi: wasi(&imports),
         memory_bytes: size.as_ref().and_then(|size| size.max_initial_memory_size).unwrap_or(0) * WASM_PAGE_BYTES,
         tables: size.as_ref().map_or(0, |size| size.num_tables),
         table_elements: size.as_ref().and_then(|size| size.max_initial_table_size).unwrap_or(0),
@@ -202,6 +229,10 @@ fn imports(component: &Component) -> BTreeMap<String, Import> {
         found.insert(name.to_owned(), import);
     }
     found
+}
+
+fn wasi(imports: &BTreeMap<String, Import>) -> Vec<String> {
+    imports.keys().filter(|name| name.starts_with("wasi:")).cloned().collect()
 }
 
 fn powers(imports: &BTreeMap<String, Import>) -> (Vec<Power>, Vec<Power>) {

@@ -39,7 +39,7 @@ mod stopped;
 mod wasi;
 
 pub use attempt::{Runs, Wasm};
-pub use check::{Inspection, Power, Problem, inspect};
+pub use check::{Inspection, Power, Powers, Problem, inspect, powers_of};
 pub use engine::{EngineError, EngineOptions, Engines, Place};
 pub use fit::fit;
 pub use library::{Added, Library, LibraryError};

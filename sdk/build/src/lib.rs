@@ -1,12 +1,15 @@
-//! From the source of a step to a component: runs cargo for a wasm target, gets the target if it
-//! is missing, and lifts the core module that comes out.
+//! From the source of a step to a component, whatever language it is in.
 //!
-//! A crate of its own because both the command line (`interlock build`, the demo) and the tests
-//! build guests, and neither may depend on the other. It knows no wasmtime, no manifest and no
-//! host; whether a component may run is decided at deploy.
+//! A folder says by what is in it which language that is ([`Language`]). Rust is built by cargo for a wasm target and
+//! the module lifted; C by clang, likewise; JavaScript, TypeScript and Python by the build script of their SDK, which
+//! this crate carries and puts into the folder. Tools are found, never installed.
+//!
+//! A crate of its own because both the command line (`interlock build`, the demo) and the tests build guests, and
+//! neither may depend on the other. It knows no wasmtime, no manifest and no host; whether a component may run is
+//! decided at deploy.
 //!
 //! ```no_run
-//! let built = interlock_build::build_rust("guests/resource".as_ref(), interlock_build::Progress::Shown)?;
+//! let built = interlock_build::build("guests/resource".as_ref(), interlock_build::Options::default())?;
 //! println!("{} {} bytes in {:.1?}", built.path.display(), built.bytes, built.took);
 //! # Ok::<(), interlock_build::BuildError>(())
 //! ```
@@ -18,13 +21,25 @@
 //! target = "wasm32-wasip2"
 //! ```
 //!
-//! Read next: `build.rs` for what happens in which order, `toolchain.rs` for the target.
+//! Read next: `build.rs` for what happens in which order, `detect.rs` for the languages, then a file for each of them.
 
 mod build;
+mod c;
+mod cache;
+mod detect;
+mod embedded;
 mod error;
+mod js;
 mod lift;
+mod place;
+mod python;
+mod rust;
+mod script;
 mod toolchain;
+mod tools;
 
-pub use build::{Built, Progress, Workspace, build_rust};
-pub use error::BuildError;
-pub use lift::lift;
+pub use build::{Again, Built, Options, Progress, build};
+pub use detect::{Language, Source, detect, is_step};
+pub use error::{BuildError, Problem};
+pub use lift::{imports, lift};
+pub use rust::Workspace;

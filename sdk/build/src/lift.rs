@@ -1,7 +1,10 @@
 //! From a core module with an embedded component type to a component.
 
 use crate::BuildError;
-use wit_component::ComponentEncoder;
+use std::collections::BTreeMap;
+use std::path::Path;
+use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding, embed_component_metadata};
+use wit_parser::{Resolve, WorldItem};
 
 /// The fourth version field of a binary tells a component (layer 1) from a core module (layer 0).
 const LAYER_COMPONENT: u8 = 1;
@@ -23,6 +26,43 @@ pub fn lift(module: &[u8]) -> Result<Vec<u8>, BuildError> {
         .and_then(|encoder| encoder.validate(true).encode())
         .map_err(|e| refuse(format!("{e:#}")))?;
     Ok(lifted)
+}
+
+/// Puts the type of a world into a module that has none.
+pub(crate) fn with_type(mut module: Vec<u8>, wit: &Path, world: &str) -> Result<Vec<u8>, BuildError> {
+    let mut resolve = Resolve::default();
+    resolve
+        .push_dir(wit)
+        .and_then(|(package, _)| resolve.select_world(&[package], Some(world)))
+        .and_then(|world| embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8))
+        .map_err(|e| BuildError::Lift { problem: format!("{e:#}") })?;
+    Ok(module)
+}
+
+/// What a component imports: interfaces by name, each with the functions it takes from there.
+///
+/// # Errors
+/// [`BuildError::Lift`] for what is no component.
+pub fn imports(component: &[u8]) -> Result<BTreeMap<String, Vec<String>>, BuildError> {
+    let refuse = |problem: String| BuildError::Lift { problem };
+    let (resolve, world) = match wit_component::decode(component).map_err(|e| refuse(format!("{e:#}")))? {
+        DecodedWasm::Component(resolve, world) => (resolve, world),
+        DecodedWasm::WitPackage(..) => return Err(refuse("this is a package of types, not a component".to_owned())),
+    };
+    let world = resolve.worlds.get(world).ok_or_else(|| refuse("its type is incomplete".to_owned()))?;
+    let mut found = BTreeMap::new();
+    for (key, item) in &world.imports {
+        let functions = match item {
+            WorldItem::Interface { id, .. } => {
+                let interface = resolve.interfaces.get(*id);
+                interface.into_iter().flat_map(|interface| interface.functions.keys().cloned()).collect()
+            }
+            WorldItem::Function(function) => vec![function.name.clone()],
+            WorldItem::Type { .. } => continue,
+        };
+        found.insert(resolve.name_world_key(key), functions);
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! `/usr/bin`, which is how Debian's `rustc-web`, `cargo-web` and `rust-web-src` come in.
 
 use crate::BuildError;
+use crate::tools::run;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -86,6 +87,12 @@ impl Toolchain {
         Err(BuildError::NoTarget { target: target.to_owned(), tried })
     }
 
+    /// Name and release of its compiler: `rustc 1.95.0`.
+    pub(crate) fn release(&self) -> Result<String, BuildError> {
+        let told = run(Command::new(&self.rustc).arg("--version"))?;
+        Ok(told.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+    }
+
     /// A cargo command for this target.
     pub(crate) fn cargo(&self) -> Command {
         let mut cargo = Command::new(&self.cargo);
@@ -136,17 +143,4 @@ impl Toolchain {
     fn ask(&self, question: &[&str]) -> Result<PathBuf, BuildError> {
         run(Command::new(&self.rustc).args(question)).map(|answer| PathBuf::from(answer.trim()))
     }
-}
-
-/// Runs a command and gives what it printed.
-pub(crate) fn run(command: &mut Command) -> Result<String, BuildError> {
-    let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).collect();
-    let line = words.join(" ".as_ref()).to_string_lossy().into_owned();
-    let failed = |problem: String| BuildError::Tool { command: line.clone(), problem };
-    let output = command.output().map_err(|e| failed(e.to_string()))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(failed(said.lines().last().unwrap_or("failed without a word").to_owned()));
-    }
-    String::from_utf8(output.stdout).map_err(|e| failed(e.to_string()))
 }

@@ -1,6 +1,6 @@
 //! `interlock deploy`: a folder or manifest in, its tables declared, a revision active, its schedules declared.
 
-use super::component::{Build, component, read_component};
+use super::component::{component, no_steps, read_component};
 use super::input::{SCHEDULE_ENDING, TABLE_ENDING, manifest, manifests};
 use super::{schedule, table};
 use crate::args::Deploy;
@@ -31,10 +31,10 @@ pub(crate) async fn run(args: Deploy, client: &Client, out: Out) -> Result<(), F
         return Err(silent);
     }
     let folder = path.parent().unwrap_or(Path::new("."));
-    let build = if args.build { Build::Always } else { Build::IfMissing };
-    let component = match &parsed.component {
-        None => None,
-        Some(file) => Some(component(folder, file, build, out).await?),
+    let component = match (&parsed.component, &args.component) {
+        (None, None) => None,
+        (Some(file), given) => Some(component(folder, file, given.as_deref(), out).await?),
+        (None, Some(given)) => return Err(no_steps(&parsed.machine.name, given)),
     };
     let bytes = component.as_ref().map(|path| read_component(path)).transpose()?;
     if let Some(bytes) = &bytes {

@@ -22,7 +22,7 @@ pub(crate) async fn run(args: Explore, out: Out) -> Result<(), Failed> {
         return Out::over(Code::Input);
     }
     let theatre = Theatre::open()?;
-    let staged = theatre.stage(&found.folder, manifest, out).await?;
+    let staged = theatre.stage(&found.folder, manifest, args.component.as_deref(), out).await?;
     let options = Options {
         depth: args.depth,
         faults: args.faults,
@@ -45,11 +45,17 @@ pub(crate) async fn run(args: Explore, out: Out) -> Result<(), Failed> {
         let sentence = scenario.name.clone();
         let found = aside(move || explore(&scenario, &stage, options)).await?.map_err(anyhow::Error::from)?;
         broken |= found.broken.is_some();
-        let searched = Searched::of(&name, &sentence, &args.path, &found);
+        let searched = Searched::of(&name, &sentence, &searched_in(&args), &found);
         out.result(&searched, |paint| show::searched(&searched, paint));
     }
     out.hint(&format!("{:.1} s", stopwatch.monotonic().as_secs_f64()));
     if broken { Out::over(Code::Refused) } else { Ok(()) }
+}
+
+/// What is searched, as the command line names it.
+fn searched_in(args: &Explore) -> String {
+    let component = args.component.as_ref().map(|given| format!(" --component {}", given.display()));
+    format!("{}{}", args.path.display(), component.unwrap_or_default())
 }
 
 /// Plays one order again: `SCENARIO:CHOICES`, as a search has printed it.
@@ -73,7 +79,7 @@ async fn again(
     let sentence = scenario.name.clone();
     let stage = staged.stage.clone();
     let told = aside(move || replay(&scenario, &stage, options, &path)).await?.map_err(anyhow::Error::from)?;
-    let searched = Searched::again(name, &sentence, &args.path, &told);
+    let searched = Searched::again(name, &sentence, &searched_in(args), &told);
     out.result(&searched, |paint| show::searched(&searched, paint));
     if told.broken.is_some() { Out::over(Code::Refused) } else { Ok(()) }
 }

@@ -1,7 +1,7 @@
 //! What a folder's scenarios are played with: its machine, its component on a real runtime, and the scenarios
 //! themselves, all of it checked.
 
-use super::component::{Build, component, read_component};
+use super::component::{component, no_steps, read_component};
 use super::{first, input};
 use crate::failed::{Code, Failed};
 use crate::out::Out;
@@ -161,20 +161,28 @@ impl Theatre {
         Ok(Self { executor: Arc::new(Wasm::new(library.clone())), library, _kept: kept })
     }
 
-    /// The machine of a folder: its component built, compiled and judged.
+    /// The machine of a folder: its component, or the one that is given for it, built, compiled and judged.
     ///
     /// # Errors
     /// [`Failed::Input`] if there is no component, or it cannot run here; [`Failed::Shown`] once it has been shown
     /// what is wrong with a table.
-    pub(crate) async fn stage(&self, folder: &Path, manifest: Manifest, out: Out) -> Result<Staged, Failed> {
+    pub(crate) async fn stage(
+        &self,
+        folder: &Path,
+        manifest: Manifest,
+        given: Option<&Path>,
+        out: Out,
+    ) -> Result<Staged, Failed> {
         let mut stage =
             Stage { manifest, component: None, tables: tables(folder, out)?, executor: self.executor.clone() };
         let mut sees_tokens = false;
         if let Some(file) = &stage.manifest.component {
-            let path = component(folder, file, Build::IfThere, out).await?;
+            let path = component(folder, file, given, out).await?;
             let added = self.library.add(read_component(&path)?).await.map_err(|why| unfit(&path, why))?;
             sees_tokens = added.inspection.can.iter().any(|power| power.name == "fencing");
             stage.component = Some(added.digest);
+        } else if let Some(given) = given {
+            return Err(no_steps(&stage.manifest.machine.name, given));
         }
         Ok(Staged { stage, sees_tokens })
     }

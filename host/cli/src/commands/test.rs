@@ -137,6 +137,10 @@ async fn once(args: &Test, theatre: &Theatre, out: Out) -> Result<Tested, Failed
     let clock = SystemClock::new();
     let mut tested = Tested::default();
     let all = find(&args.paths)?;
+    if let (Some(_), [_, _, ..]) = (&args.component, all.as_slice()) {
+        let got = all.len();
+        return Err(Failed::Input(format!("--component: expected one machine's folder, got {got}")));
+    }
     for found in &all {
         let of = machine(args, found, theatre, &mut tested, out).await?;
         if let Some(rows) = of.coverage.as_ref().filter(|_| !out.json) {
@@ -175,7 +179,7 @@ async fn machine(
         Some(text) => only(&mut scenarios, text, &of.unreadable)?,
         None => 0,
     };
-    let stage = theatre.stage(&found.folder, manifest, out).await?.stage;
+    let stage = theatre.stage(&found.folder, manifest, args.component.as_deref(), out).await?.stage;
     if !out.json && !scenarios.is_empty() {
         out.text(&show::machine_tested(&of.machine, &of.folder, scenarios.len(), out.paint));
     }

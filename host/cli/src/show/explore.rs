@@ -3,7 +3,6 @@
 use super::Paint;
 use interlock_lab::explore::{Counts, Found, Stopped, Told};
 use serde::Serialize;
-use std::path::Path;
 
 /// What a search from one scenario found.
 #[derive(Debug, Serialize)]
@@ -48,7 +47,7 @@ struct SeenCounts {
 }
 
 impl Searched {
-    pub(crate) fn of(scenario: &str, sentence: &str, folder: &Path, found: &Found) -> Self {
+    pub(crate) fn of(scenario: &str, sentence: &str, searched_in: &str, found: &Found) -> Self {
         let stopped = found.stopped.map(|stopped| match stopped {
             Stopped::Depth => format!("an order was longer than {}: --depth", count(found.bounds.depth, "choice")),
             Stopped::States => format!("there were more than {}: --states", count(found.bounds.states, "state")),
@@ -62,17 +61,17 @@ impl Searched {
         searched.stopped = stopped;
         searched.seen = Some(SeenCounts { faults: found.faults, depth: found.bounds.depth, counts: found.counts });
         if let Some(told) = &found.broken {
-            searched.tell(folder, told);
+            searched.tell(searched_in, told);
         }
         searched
     }
 
     /// One order, played again.
-    pub(crate) fn again(scenario: &str, sentence: &str, folder: &Path, told: &Told) -> Self {
+    pub(crate) fn again(scenario: &str, sentence: &str, searched_in: &str, told: &Told) -> Self {
         let result = if told.broken.is_some() { "broken" } else { "holds" };
         let mut searched = Self::new(scenario, sentence, result);
         searched.passed_over = (told.passed_over > 0).then_some(told.passed_over);
-        searched.tell(folder, told);
+        searched.tell(searched_in, told);
         searched
     }
 
@@ -90,7 +89,7 @@ impl Searched {
         }
     }
 
-    fn tell(&mut self, folder: &Path, told: &Told) {
+    fn tell(&mut self, searched_in: &str, told: &Told) {
         self.broken = told.broken.as_ref().map(|broken| Break {
             promise: broken.promise.clone(),
             entity: broken.entity.clone(),
@@ -101,8 +100,7 @@ impl Searched {
         });
         let text = told.story.text(0..told.story.lines().len(), "");
         self.story = text.lines().map(|line| line.trim_end().to_owned()).collect();
-        let folder = folder.display();
-        self.replay = Some(format!("interlock explore {folder} --replay {}:{}", self.scenario, told.path));
+        self.replay = Some(format!("interlock explore {searched_in} --replay {}:{}", self.scenario, told.path));
     }
 }
 

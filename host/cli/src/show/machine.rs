@@ -1,8 +1,9 @@
 //! Machines.
 
-use super::{Paint, clock, fields, table};
+use super::{Paint, clock, fields, span, table};
+use crate::commands::build::Component;
 use interlock_daemon::api::{Deployed, MachineList, MachineView, PowerView};
-use interlock_runtime::Inspection;
+use interlock_runtime::{Inspection, Power};
 use std::collections::BTreeMap;
 
 /// A size: `58 KB`, `12.3 MB`.
@@ -43,6 +44,21 @@ pub(crate) fn inspection(file: &str, inspection: &Inspection, paint: Paint) -> S
     }
     let memory = bytes(inspection.memory_bytes);
     text.push_str(&format!("memory at its start {memory}, tables {}\n", inspection.tables));
+    text
+}
+
+/// A component that was built, or was there already.
+pub(crate) fn built(built: &Component, paint: Paint) -> String {
+    let Component { name, language, tool, path, bytes: count, unchanged, took_ms, powers, .. } = built;
+    let took = if *unchanged { paint.dim("unchanged") } else { span(*took_ms) };
+    let names = |powers: &[Power]| powers.iter().map(|power| &*power.name).collect::<Vec<_>>().join(", ");
+    let (can, cannot, size) = (names(&powers.can), names(&powers.cannot), bytes(*count));
+    let mut text = format!("{}   {language}, {tool}   {size}   {took}\n", paint.bold(name));
+    text.push_str(&format!("   can: {can}   cannot: {cannot}\n"));
+    if !powers.wasi.is_empty() {
+        text.push_str(&format!("   WASI, linked and inert: {}\n", powers.wasi.join(", ")));
+    }
+    text.push_str(&format!("   {path}\n"));
     text
 }
 

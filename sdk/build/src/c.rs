@@ -1,0 +1,210 @@
+//! C: clang for WASI's C library, and the component type, which C has no way to carry.
+//!
+//! Each file is compiled by itself with the flags that the SDK has in `clang.flags`. A `compile_flags.txt` in the
+//! folder, as editors read it, has more flags for the step's files, one a line.
+
+use crate::build::Recipe;
+use crate::detect::c_files;
+use crate::lift::with_type;
+use crate::place::{Place, at};
+use crate::script::Made;
+use crate::tools::{self, Needed, line};
+use crate::{BuildError, Language, Options, Problem, Progress, Source};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+const CLANG: Needed = Needed { name: "clang", version: "", purpose: "compiles for WebAssembly" };
+const LINKER: Needed = Needed { name: "wasm-ld", version: "", purpose: "links what clang compiled" };
+const LIBC: Needed = Needed { name: "wasi-libc", version: "", purpose: "is the C library" };
+const BUILTINS: Needed =
+    Needed { name: "libclang_rt.builtins-wasm32.a", version: "", purpose: "is clang's own library" };
+
+const TARGET: &str = "--target=wasm32-wasi";
+
+/// The world whose bindings come with the SDK. What a step does not call is not linked, so its component imports
+/// no more than it uses.
+const WORLD: &str = "step-with-everything";
+
+/// What builds a step.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    clang: PathBuf,
+    /// Each with its release, for the cache.
+    versions: Vec<String>,
+}
+
+impl Tools {
+    /// Finds them, or says which is not there. `WASI_SDK_PATH` names a wasi-sdk, which has all of them.
+    pub(crate) fn find() -> Result<Self, BuildError> {
+        let missing = |needed: Needed, got: &str| {
+            let install = "apt-get install clang lld wasi-libc libclang-rt-dev-wasm32 (or set WASI_SDK_PATH)";
+            needed.missing(Language::C, got, install.to_owned())
+        };
+        let sdk = env::var_os("WASI_SDK_PATH").map(|sdk| Path::new(&sdk).join("bin/clang"));
+        let own = sdk.is_some();
+        let clang = sdk.or_else(|| tools::on_path("clang")).ok_or_else(|| missing(CLANG, "none on PATH"))?;
+        if own && !clang.is_file() {
+            return Err(missing(CLANG, &format!("no {}", clang.display())));
+        }
+        let ask = |question: &str| -> Result<PathBuf, BuildError> {
+            tools::run(Command::new(&clang).args([TARGET, question])).map(|answer| PathBuf::from(answer.trim()))
+        };
+        // clang answers with the bare name of what it does not find.
+        if !ask("--print-prog-name=wasm-ld")?.is_absolute() {
+            return Err(missing(LINKER, "none that clang finds"));
+        }
+        if !ask("--print-file-name=crt1-reactor.o")?.is_absolute() {
+            return Err(missing(LIBC, "no crt1-reactor.o that clang finds"));
+        }
+        if !ask("--print-libgcc-file-name")?.is_file() {
+            return Err(missing(BUILTINS, "none where clang looks"));
+        }
+        let version = tools::run(Command::new(&clang).arg("--version"))?;
+        Ok(Self { clang, versions: vec![version] })
+    }
+}
+
+impl Recipe for Tools {
+    fn versions(&self) -> &[String] {
+        &self.versions
+    }
+
+    fn make(&self, source: &Source, place: &Place, options: Options) -> Result<Made, BuildError> {
+        let folder = fs::canonicalize(&source.folder).map_err(at(&source.folder))?;
+        let work = place.work()?;
+        let clang = Clang { program: &self.clang, folder: &folder, sdk: place.sdk(), options };
+        let flags = author_flags(&folder)?;
+        let theirs = c_files(&folder)?.into_iter().map(|file| (file, flags.as_slice()));
+        let ours = place.sdk_files().iter().map(|file| place.sdk().join(file.path));
+        let ours = ours.filter(|file| file.extension().is_some_and(|end| end == "c"));
+        // Warnings in the SDK are not the author's to mend.
+        let quiet = ["-w".to_owned()];
+        let (mut objects, mut inputs, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+        for (file, flags) in theirs.chain(ours.map(|file| (file, quiet.as_slice()))) {
+            let object = work.path().join(format!("{}.o", objects.len()));
+            problems.extend(clang.compile(&file, &object, flags)?);
+            inputs.extend(depends(&object.with_extension("d"), &folder)?);
+            objects.push(object);
+        }
+        let module = work.path().join("module.wasm");
+        if problems.is_empty() {
+            problems.extend(clang.link(&objects, &module)?);
+        }
+        if !problems.is_empty() {
+            return Err(BuildError::Problems { folder: source.folder.clone(), problems });
+        }
+        let module = with_type(fs::read(&module).map_err(at(&module))?, &place.wit(), WORLD)?;
+        Ok(Made { module, tool: format!("clang {}", tools::version(&self.clang)?), inputs })
+    }
+}
+
+/// The compiler, as it is run for one step.
+struct Clang<'a> {
+    program: &'a Path,
+    folder: &'a Path,
+    sdk: PathBuf,
+    options: Options,
+}
+
+impl Clang<'_> {
+    /// What is wrong with one file, if anything is.
+    fn compile(&self, file: &Path, object: &Path, flags: &[String]) -> Result<Vec<Problem>, BuildError> {
+        let mut clang = self.command();
+        clang.arg("-I").arg(&self.sdk).args(flags).arg("-c").arg(file).arg("-o").arg(object);
+        clang.args(["-MMD", "-MF"]).arg(object.with_extension("d"));
+        self.run(clang)
+    }
+
+    /// What keeps the files from becoming one module, if anything does.
+    fn link(&self, objects: &[PathBuf], module: &Path) -> Result<Vec<Problem>, BuildError> {
+        let mut clang = self.command();
+        clang.args(objects).arg("-o").arg(module);
+        self.run(clang)
+    }
+
+    /// Flags for compiling and linking are one file of the SDK: each step ignores the other's.
+    fn command(&self) -> Command {
+        let mut clang = Command::new(self.program);
+        clang.arg(format!("@{}", self.sdk.join("clang.flags").display()));
+        clang.args(["-fno-color-diagnostics", "-Wno-unused-command-line-argument"]).current_dir(self.folder);
+        clang
+    }
+
+    fn run(&self, mut clang: Command) -> Result<Vec<Problem>, BuildError> {
+        let line = line(&clang);
+        let tool = |problem: String| BuildError::Tool { command: line.clone(), problem };
+        let output = clang.output().map_err(|why| tool(why.to_string()))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() {
+            if self.options.progress == Progress::Shown && !said.trim().is_empty() {
+                eprintln!("{}", said.trim_end());
+            }
+            return Ok(Vec::new());
+        }
+        let problems: Vec<Problem> = said.lines().filter_map(|line| diagnostic(line, self.folder)).collect();
+        if problems.is_empty() { Err(tool(said.trim_end().to_owned())) } else { Ok(problems) }
+    }
+}
+
+/// The flags of a folder's `compile_flags.txt`.
+fn author_flags(folder: &Path) -> Result<Vec<String>, BuildError> {
+    let file = folder.join("compile_flags.txt");
+    if !file.is_file() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(&file).map_err(at(&file))?;
+    Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
+}
+
+/// `FILE:LINE:COLUMN: error: TEXT`, and `wasm-ld: error: TEXT`.
+fn diagnostic(line: &str, folder: &Path) -> Option<Problem> {
+    if let Some((linker, text)) = line.split_once(": error: ")
+        && linker.rsplit('/').next().is_some_and(|name| name.starts_with("wasm-ld"))
+    {
+        return Some(Problem { file: None, line: None, column: None, text: text.to_owned() });
+    }
+    let (place, text) = line.split_once(": error: ").or_else(|| line.split_once(": fatal error: "))?;
+    let mut parts = place.rsplitn(3, ':');
+    let (column, row, file) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?);
+    let file = Path::new(file).strip_prefix(folder).unwrap_or(Path::new(file)).to_owned();
+    Some(Problem { file: Some(file), line: Some(row), column: Some(column), text: text.to_owned() })
+}
+
+/// The files outside of the folder that a compiler's list of dependencies names; none if it did not come to write it.
+fn depends(list: &Path, folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    if !list.is_file() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(list).map_err(at(list))?;
+    let names = text.split_once(": ").map_or("", |(_, names)| names).split_whitespace().filter(|name| *name != "\\");
+    Ok(names.map(|name| folder.join(name)).filter(|path| !path.starts_with(folder)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::diagnostic;
+    use std::path::Path;
+
+    #[test]
+    fn what_clang_and_its_linker_say_becomes_problems_with_their_place() {
+        let told = |line: &str| {
+            diagnostic(line, Path::new("/work/pool")).map(|p| {
+                format!(
+                    "{:?} {:?} {:?} {}",
+                    p.file.unwrap_or_default(),
+                    p.line.unwrap_or(0),
+                    p.column.unwrap_or(0),
+                    p.text
+                )
+            })
+        };
+        let read = |line: &str| told(line).unwrap_or_else(|| "nothing".to_owned());
+        assert_eq!(read("/work/pool/src/steps.c:3:5: error: unknown type: x"), "\"src/steps.c\" 3 5 unknown type: x");
+        assert_eq!(read("steps.c:1:10: fatal error: 'x.h' file not found"), "\"steps.c\" 1 10 'x.h' file not found");
+        let linker = "wasm-ld-14: error: /tmp/0.o: undefined symbol: plan";
+        assert_eq!(read(linker), "\"\" 0 0 /tmp/0.o: undefined symbol: plan");
+        assert_eq!(read("steps.c:3:5: warning: unused variable"), "nothing");
+        assert_eq!(read("clang: error: linker command failed with exit code 1"), "nothing");
+    }
+}
