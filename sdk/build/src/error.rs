@@ -187,7 +187,7 @@ impl fmt::Display for BuildError {
             }
             BuildError::Manifest { path, problem } => write!(f, "{}: {problem}", path.display()),
             BuildError::Missing { what, got, purpose, language, install } => {
-                write!(f, "{language} steps need {what}, which {purpose}: got {got}\n")?;
+                writeln!(f, "{language} steps need {what}, which {purpose}: got {got}")?;
                 write!(f, "This installs what is needed: {install}")
             }
             BuildError::Problems { folder, problems } => {

@@ -35,21 +35,17 @@ pub struct Workspace {
 pub(crate) fn build(source: &Source, place: &Place, options: Options) -> Result<Built, BuildError> {
     let folder = source.folder.clone();
     let workspace = Workspace { folder: folder.clone(), target_dir: None, progress: options.progress };
+    let plan = workspace.plan()?;
+    let names: Vec<String> = plan.by_target.values().flatten().cloned().collect();
+    if names.len() > 1 {
+        return Err(BuildError::Several { folder, names });
+    }
     if options.again == Again::Always {
-        workspace.forget()?;
+        workspace.forget(&plan)?;
     }
-    let mut built = workspace.build()?;
-    match (built.pop(), built.is_empty()) {
-        (Some(one), true) => {
-            write(&place.component(&one.name), &fs::read(&one.path).map_err(at(&one.path))?)?;
-            Ok(one)
-        }
-        (Some(last), false) => {
-            let names = built.into_iter().chain([last]).map(|component| component.name).collect();
-            Err(BuildError::Several { folder, names })
-        }
-        (None, _) => Err(BuildError::NoComponent { folder }),
-    }
+    let one = workspace.follow(&plan)?.pop().ok_or(BuildError::NoComponent { folder })?;
+    write(&place.component(&one.name), &fs::read(&one.path).map_err(at(&one.path))?)?;
+    Ok(one)
 }
 
 impl Workspace {
@@ -58,8 +54,11 @@ impl Workspace {
     /// # Errors
     /// [`BuildError`] says which part failed and what to do.
     pub fn build(&self) -> Result<Vec<Built>, BuildError> {
+        self.follow(&self.plan()?)
+    }
+
+    fn follow(&self, plan: &Plan) -> Result<Vec<Built>, BuildError> {
         let start = Instant::now();
-        let plan = self.plan()?;
         let components = plan.target_dir.join("components");
         fs::create_dir_all(&components).map_err(at(&components))?;
         let turn = components.join(".lock");
@@ -87,8 +86,7 @@ impl Workspace {
     }
 
     /// Has cargo forget what it has built of the packages, so that they are built again.
-    fn forget(&self) -> Result<(), BuildError> {
-        let plan = self.plan()?;
+    fn forget(&self, plan: &Plan) -> Result<(), BuildError> {
         for (target, packages) in &plan.by_target {
             let mut cargo = Toolchain::own().cargo();
             cargo.args(["clean", "--release", "--quiet", "--target", target, "--target-dir"]).arg(&plan.target_dir);

@@ -4,7 +4,7 @@ use super::{Paint, clock, fields, span, table};
 use crate::commands::build::Component;
 use interlock_daemon::api::{Deployed, MachineList, MachineView, PowerView};
 use interlock_runtime::{Inspection, Power};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A size: `58 KB`, `12.3 MB`.
 pub(crate) fn bytes(count: u64) -> String {
@@ -56,7 +56,9 @@ pub(crate) fn built(built: &Component, paint: Paint) -> String {
     let mut text = format!("{}   {language}, {tool}   {size}   {took}\n", paint.bold(name));
     text.push_str(&format!("   can: {can}   cannot: {cannot}\n"));
     if !powers.wasi.is_empty() {
-        text.push_str(&format!("   WASI, linked and inert: {}\n", powers.wasi.join(", ")));
+        let packages: BTreeSet<&str> = powers.wasi.iter().filter_map(|name| name.split('/').next()).collect();
+        let packages: Vec<&str> = packages.into_iter().collect();
+        text.push_str(&format!("   WASI, linked and inert: {}\n", packages.join(", ")));
     }
     text.push_str(&format!("   {path}\n"));
     text
