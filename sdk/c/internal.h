@@ -49,12 +49,15 @@ const il_rejection *il__shape(void);
 /* A value as text for the host; false, with the rejection, if it has none. NULL is JSON's null. */
 bool il__write(const il_json *value, const char *subject, text_t *text, il_rejection *why);
 
-/* interlock.c */
+/* step.c */
 bool il__refuse(il_rejection *why, const rejection_t *rejection);
 /* Before anything is asked: refuses it if a document had another shape than the step read. */
 bool il__may_ask(il_rejection *why);
+
+/* entity.c */
 bool il__lend_value(const il_value *value, const char *subject, value_t *lent, il_rejection *why);
 bool il__lend_mutations(il_mutations list, interlock_step_rows_list_mutation_t *lent, il_rejection *why);
+step_with_everything_list_tuple2_string_string_t il__lend_pairs(il_pairs list);
 bool il__lend_json(const il_json *value, const char *subject, option_json_t *lent, il_rejection *why);
 
 /* libc.c: makes a text of any bytes, with a ? for each that is no UTF-8: the host traps for those. */
