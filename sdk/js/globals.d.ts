@@ -7,6 +7,9 @@ interface Console {
   info(...data: any[]): void;
   warn(...data: any[]): void;
   error(...data: any[]): void;
+  dir(item?: any, options?: any): void;
+  table(tabularData?: any, properties?: string[]): void;
+  assert(condition?: boolean, ...data: any[]): void;
 }
 
 declare var console: Console;

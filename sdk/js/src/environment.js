@@ -66,6 +66,8 @@ for (const [name, instead] of Object.entries(MISSING)) {
   };
 }
 
+AbortSignal.timeout = () => globalThis.setTimeout();
+
 for (const name of ["getRandomValues", "randomUUID"]) {
   crypto[name] = () => {
     throw new Error(`crypto.${name}: a step has nothing secret; for a name of its own it has entity.execution`);
