@@ -61,6 +61,7 @@ impl Core {
         slots: usize,
         runtime: Handle,
     ) -> Arc<Self> {
+        let dispatch = Dispatch::new(slots, executor.memory_bytes_max());
         Arc::new(Self {
             store,
             executor,
@@ -69,7 +70,7 @@ impl Core {
             revisions: Revisions::default(),
             session: OnceLock::new(),
             secret: OnceLock::new(),
-            dispatch: Dispatch::new(slots),
+            dispatch,
             alarms: Alarms::default(),
             waiters: Waiters::default(),
             lines: Waiters::default(),
@@ -214,7 +215,11 @@ impl Core {
                 Wake::Run(start) => self.push(start),
                 Wake::Due(at) => self.alarms.due(at),
                 Wake::Timer(at) => self.alarms.timer(at),
-                Wake::Fence { entity: _, token, why } => self.dispatch.fence(token.get(), why),
+                Wake::Fence { entity: _, token, why } => {
+                    if self.dispatch.fence(token.get(), why) {
+                        self.fill_slots();
+                    }
+                }
                 Wake::Settled(entity) => self.waiters.wake(&entity),
                 Wake::Send(at) => self.alarms.send(at),
                 Wake::Lapse(at) => self.alarms.due(at),

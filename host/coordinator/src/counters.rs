@@ -1,5 +1,6 @@
 //! What happened since the boot, in numbers.
 
+use crate::queue::Memory;
 use interlock_kernel::record::{EffectWhat, LeaseWhat, RowWhat};
 use interlock_kernel::rejection::Code;
 use std::array;
@@ -180,6 +181,10 @@ pub struct Stats {
     pub running: usize,
     /// Slots in all.
     pub slots: usize,
+    /// Memory that running attempts hold now, in bytes, as far as it is weighed.
+    pub memory_held_bytes: u64,
+    /// Memory that there is for them; [`u64::MAX`] where nothing is weighed.
+    pub memory_bytes_max: u64,
 }
 
 impl Stats {
@@ -189,7 +194,7 @@ impl Stats {
         self.refused.iter().find(|(known, _)| *known == code).map_or(0, |(_, count)| *count)
     }
 
-    pub(crate) fn of(counters: &Counters, (waiting, running): (usize, usize), slots: usize) -> Self {
+    pub(crate) fn of(counters: &Counters, (waiting, running, memory): (usize, usize, Memory), slots: usize) -> Self {
         Self {
             decided: counters.decided.get(),
             committed: counters.committed.get(),
@@ -220,6 +225,8 @@ impl Stats {
             waiting,
             running,
             slots,
+            memory_held_bytes: memory.held,
+            memory_bytes_max: memory.max,
         }
     }
 }

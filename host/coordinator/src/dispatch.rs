@@ -1,11 +1,13 @@
-//! From a begun attempt to a running one: a bounded queue, slots, and the table of what runs.
+//! From a begun attempt to a running one: a bounded queue, slots and memory, and the table of what runs.
 //!
-//! An attempt is open, with its token, before it has a slot; its deadlines begin with the slot. What
+//! An attempt is open, with its token, before it has a slot; its deadlines begin with the slot, which it gets
+//! together with the memory that its executor says it takes. Who is next is `queue.rs`. What
 //! does not fit the queue is found again by its index entry (`resync`), so the queue may be short.
 
 use crate::core::Core;
 use crate::executor::Attempt;
 use crate::gate::{Closed, Gate};
+use crate::queue::{Memory, Needs, Queue, Waiting};
 use crate::read;
 use interlock_kernel::Version;
 use interlock_kernel::command::{Command, Verb};
@@ -13,18 +15,11 @@ use interlock_kernel::ids::{EntityId, Principal};
 use interlock_kernel::time::WallTime;
 use interlock_kernel::view::{Claim, Start};
 use interlock_store::{Stamp, Store};
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
-
-/// Waiting attempts that keep their documents. Those of later ones, and large ones, are read again when
-/// their turn comes.
-const WHOLE_MAX: usize = 256;
-
-/// Text of the documents that a waiting attempt keeps, in bytes: with [`WHOLE_MAX`], 4 MiB in all.
-const WHOLE_BYTES_MAX: usize = 16 * 1024;
 
 /// Waiting attempts at all; about 200 bytes each. Later ones are left to their index entries.
 const QUEUE_MAX: usize = 32_768;
@@ -37,6 +32,8 @@ const ASKING_MS: u64 = 1_000;
 pub enum Phase {
     /// Begun, without a slot yet.
     WaitingForSlot,
+    /// Begun; a slot is free, and the memory that it takes is not.
+    WaitingForMemory,
     /// In the executor's hands.
     Running,
 }
@@ -73,11 +70,10 @@ pub(crate) struct Dispatch {
     next_deadline: AtomicU64,
 }
 
-#[derive(Default)]
 struct Table {
     used: usize,
-    queue: VecDeque<Waiting>,
-    queued: HashSet<u64>,
+    memory: Memory,
+    queue: Queue,
     /// In order of their tokens, so that what is done to all of them is done in the same order every time.
     running: BTreeMap<u64, Arc<Running>>,
     /// Attempts out of their executor's hands whose end is not decided yet.
@@ -92,28 +88,9 @@ struct Table {
     stopped: bool,
 }
 
-enum Waiting {
-    Whole(Box<Start>),
-    Slim(EntityId, u64),
-}
-
-fn bytes(start: &Start) -> usize {
-    let documents = [&start.documents.desired, &start.documents.data, &start.documents.outputs, &start.payload];
-    documents.into_iter().flatten().map(|doc| doc.text().len()).sum()
-}
-
 impl Table {
     fn is_idle(&self) -> bool {
         self.running.is_empty() && self.ending.is_empty()
-    }
-}
-
-impl Waiting {
-    fn token(&self) -> u64 {
-        match self {
-            Self::Whole(start) => start.claim.token.get(),
-            Self::Slim(_, token) => *token,
-        }
     }
 }
 
@@ -122,6 +99,8 @@ pub(crate) struct Running {
     start: Start,
     gate: Gate,
     started: WallTime,
+    /// Of the memory there is for running attempts, in bytes.
+    weight: u64,
     total_until: u64,
     idle_until: AtomicU64,
     asking: AtomicU32,
@@ -222,10 +201,21 @@ impl Drop for Asking<'_> {
 }
 
 impl Dispatch {
-    pub(crate) fn new(slots: usize) -> Self {
+    pub(crate) fn new(slots: usize, memory_bytes: u64) -> Self {
+        let table = Table {
+            used: 0,
+            memory: Memory::of(memory_bytes),
+            queue: Queue::default(),
+            running: BTreeMap::new(),
+            ending: HashSet::new(),
+            overflowed: false,
+            refilling: false,
+            hungry: false,
+            stopped: false,
+        };
         Self {
             slots,
-            table: Mutex::default(),
+            table: Mutex::new(table),
             room: Notify::new(),
             idle: Notify::new(),
             sooner: Notify::new(),
@@ -236,7 +226,7 @@ impl Dispatch {
     /// Whether this host has the attempt with this token: waiting, running, or about to be ended.
     pub(crate) fn has(&self, token: u64) -> bool {
         let table = self.lock();
-        table.running.contains_key(&token) || table.queued.contains(&token) || table.ending.contains(&token)
+        table.running.contains_key(&token) || table.queue.needs(token).is_some() || table.ending.contains(&token)
     }
 
     /// Whether every attempt of this session that is not here is nowhere.
@@ -266,13 +256,21 @@ impl Dispatch {
         if table.running.contains_key(&token) {
             return Some(Phase::Running);
         }
-        table.queued.contains(&token).then_some(Phase::WaitingForSlot)
+        table.queue.needs(token).map(|needs| self.wait(&table, needs))
     }
 
-    /// Waiting and running attempts, by number.
-    pub(crate) fn load(&self) -> (usize, usize) {
+    /// What somebody who waits would need next.
+    fn wait(&self, table: &Table, needs: Needs) -> Phase {
+        match needs {
+            Needs::Memory if table.used < self.slots => Phase::WaitingForMemory,
+            Needs::Memory | Needs::Slot => Phase::WaitingForSlot,
+        }
+    }
+
+    /// Waiting and running attempts, by number; and the memory of those that run.
+    pub(crate) fn load(&self) -> (usize, usize, Memory) {
         let table = self.lock();
-        (table.queued.len(), table.running.len())
+        (table.queue.waiting(), table.running.len(), table.memory)
     }
 
     /// Whether more attempts may be begun without filling the queue for nothing. If not, `room` tells.
@@ -316,32 +314,28 @@ impl Dispatch {
             since: Some(run.started),
             closed: run.gate.check().err(),
         });
-        let waiting = table.queue.iter().filter(|waiting| table.queued.contains(&waiting.token()));
-        let waiting = waiting.map(|waiting| AttemptView {
-            entity: match waiting {
-                Waiting::Whole(start) => start.claim.execution.entity.clone(),
-                Waiting::Slim(entity, _) => entity.clone(),
-            },
+        let waiting = table.queue.iter().map(|(waiting, needs)| AttemptView {
+            entity: waiting.entity().clone(),
             token: waiting.token(),
             attempt: None,
-            phase: Phase::WaitingForSlot,
+            phase: self.wait(&table, needs),
             since: None,
             closed: None,
         });
         running.chain(waiting).take(limit).collect()
     }
 
-    /// Tells the attempt with this token to stop.
-    pub(crate) fn fence(&self, token: u64, why: &'static str) {
-        let run = {
+    /// Tells the attempt with this token to stop. True if it waited: whoever stands behind it may be next.
+    pub(crate) fn fence(&self, token: u64, why: &'static str) -> bool {
+        let (waited, run) = {
             let mut table = self.lock();
-            table.queued.remove(&token);
-            table.running.get(&token).cloned()
+            (table.queue.leave(token), table.running.get(&token).cloned())
         };
         // A fenced attempt has nothing left to end, and one that wrote its transition is no loser.
         if let Some(run) = run.filter(|run| !run.is_written() && run.claim_end()) {
             run.gate.close(Closed::FENCED, why);
         }
+        waited
     }
 
     /// Stops every running attempt in good order: none of them has failed, the next session takes
@@ -359,7 +353,6 @@ impl Dispatch {
         let mut table = self.lock();
         table.stopped = true;
         table.queue.clear();
-        table.queued.clear();
     }
 
     /// The earliest deadline, and the attempts whose deadline is over.
@@ -399,31 +392,28 @@ impl Dispatch {
 }
 
 impl Core {
-    /// Takes in an attempt that has begun: starts it, or has it wait for a slot. The same attempt twice
-    /// is one.
+    /// Takes in an attempt that has begun: starts it, or has it wait for a slot and for memory. The same attempt
+    /// twice is one.
     pub(crate) fn push(self: &Arc<Self>, start: Box<Start>) {
         let dispatch = self.dispatch();
         let token = start.claim.token.get();
         let now = self.store().now();
         let start = {
             let mut table = dispatch.lock();
-            if table.stopped || table.running.contains_key(&token) || table.queued.contains(&token) {
+            if table.stopped || table.running.contains_key(&token) || table.queue.needs(token).is_some() {
                 return;
             }
-            if table.used < dispatch.slots {
+            let weight = table.memory.clamp(self.executor().weight_bytes(start.component));
+            let needs = Needs::of(weight);
+            if table.used < dispatch.slots && table.memory.fits(weight) && !table.queue.is_before(needs) {
                 table.used += 1;
-                Some(admit(&mut table, start, now))
+                table.memory.take(weight);
+                Some(admit(&mut table, start, weight, now))
             } else if table.queue.len() >= QUEUE_MAX {
                 table.overflowed = true;
                 None
             } else {
-                table.queued.insert(token);
-                let waiting = if table.queue.len() < WHOLE_MAX && bytes(&start) <= WHOLE_BYTES_MAX {
-                    Waiting::Whole(start)
-                } else {
-                    Waiting::Slim(start.claim.execution.entity, token)
-                };
-                table.queue.push_back(waiting);
+                table.queue.push(start, needs);
                 None
             }
         };
@@ -432,7 +422,7 @@ impl Core {
         }
     }
 
-    /// An attempt is out of its executor's hands: its slot goes to the next one.
+    /// An attempt is out of its executor's hands: its slot and its memory go to the next ones.
     pub(crate) fn release(self: &Arc<Self>, run: &Arc<Running>) {
         let running = {
             let mut table = self.dispatch().lock();
@@ -440,7 +430,7 @@ impl Core {
             table.running.len()
         };
         self.store().expect_company(running);
-        self.next();
+        self.give_back(run.weight);
     }
 
     /// As if this host had never heard of an attempt that runs.
@@ -449,37 +439,49 @@ impl Core {
         self.dispatch().lock().running.remove(&token);
     }
 
-    /// Gives the slot that the caller holds to whoever waits longest.
-    fn next(self: &Arc<Self>) {
+    /// Gives back a slot that the caller holds, with this much memory.
+    fn give_back(self: &Arc<Self>, weight: u64) {
+        {
+            let mut table = self.dispatch().lock();
+            table.used = table.used.saturating_sub(1);
+            table.memory.give(weight);
+        }
+        self.fill_slots();
+    }
+
+    /// Gives what is free to whoever is next, until there is nobody whom it is enough for.
+    pub(crate) fn fill_slots(self: &Arc<Self>) {
+        while let Some((waiting, weight)) = self.called() {
+            match waiting {
+                Waiting::Whole(start) => {
+                    let token = start.claim.token.get();
+                    self.admit_called(token, weight, Some(start));
+                }
+                Waiting::Slim(entity, token, _) => {
+                    // Still counted as waiting while its documents are read.
+                    let core = self.clone();
+                    read::start_then(self, entity, move |start| core.admit_called(token, weight, start));
+                }
+            }
+        }
+    }
+
+    /// Whoever is next, with a slot and memory taken for them.
+    fn called(&self) -> Option<(Waiting, u64)> {
         let dispatch = self.dispatch();
-        let now = self.store().now();
         let mut table = dispatch.lock();
-        let waiting = loop {
-            match table.queue.pop_front() {
-                Some(waiting) if table.queued.contains(&waiting.token()) => break Some(waiting),
-                Some(_fenced) => {}
-                None => break None,
-            }
+        let called = if table.used < dispatch.slots {
+            let memory = table.memory;
+            table.queue.next(memory, |component| self.executor().weight_bytes(component))
+        } else {
+            None
         };
-        let run = match waiting {
-            Some(Waiting::Whole(start)) => {
-                table.queued.remove(&start.claim.token.get());
-                Some(admit(&mut table, start, now))
-            }
-            Some(Waiting::Slim(entity, token)) => {
-                // Still counted as queued while its documents are read.
-                drop(table);
-                let core = self.clone();
-                read::start_then(self, entity, move |start| core.admit_slim(token, start));
-                return;
-            }
-            None => {
-                table.used = table.used.saturating_sub(1);
-                None
-            }
-        };
+        if let Some((_, weight)) = &called {
+            table.used += 1;
+            table.memory.take(*weight);
+        }
         let tell = table.queue.len() < dispatch.slots && (table.hungry || table.overflowed);
-        let idle = table.is_idle();
+        let idle = called.is_none() && table.is_idle();
         drop(table);
         if tell {
             dispatch.room.notify_one();
@@ -487,19 +489,19 @@ impl Core {
         if idle {
             dispatch.idle.notify_one();
         }
-        if let Some(run) = run {
-            self.launch(run);
-        }
+        called
     }
 
-    /// A waiting attempt's documents were read again; its slot is held.
-    fn admit_slim(self: &Arc<Self>, token: u64, start: Option<Box<Start>>) {
+    /// Starts an attempt that was called, if it is still there: the caller holds its slot and its memory.
+    fn admit_called(self: &Arc<Self>, token: u64, weight: u64, start: Option<Box<Start>>) {
         let now = self.store().now();
         let run = {
             let mut table = self.dispatch().lock();
-            let wanted = table.queued.remove(&token) && !table.stopped;
+            let wanted = table.queue.leave(token) && !table.stopped;
             match start {
-                Some(start) if wanted && start.claim.token.get() == token => Some(admit(&mut table, start, now)),
+                Some(start) if wanted && start.claim.token.get() == token => {
+                    Some(admit(&mut table, start, weight, now))
+                }
                 Some(_moved_on) => None,
                 None => {
                     // Over, or unreadable now: its index entry says which.
@@ -510,7 +512,7 @@ impl Core {
         };
         match run {
             Some(run) => self.launch(run),
-            None => self.next(),
+            None => self.give_back(weight),
         }
     }
 
@@ -522,7 +524,7 @@ impl Core {
             return;
         }
         let dispatch = self.dispatch();
-        let (_, running) = dispatch.load();
+        let (_, running, _) = dispatch.load();
         self.store().expect_company(running);
         let (until, _) = run.until();
         if dispatch.next_deadline.fetch_min(until, Ordering::AcqRel) > until {
@@ -554,10 +556,11 @@ impl Core {
     }
 }
 
-fn admit(table: &mut Table, start: Box<Start>, now: Stamp) -> Arc<Running> {
+fn admit(table: &mut Table, start: Box<Start>, weight: u64, now: Stamp) -> Arc<Running> {
     let run = Arc::new(Running {
         gate: Gate::default(),
         started: WallTime(now.wall_ms),
+        weight,
         total_until: now.store_ms.saturating_add(start.total_ms),
         idle_until: AtomicU64::new(now.store_ms.saturating_add(start.idle_ms)),
         asking: AtomicU32::new(0),

@@ -11,6 +11,7 @@ use crate::gate::Gate;
 use crate::probe::{Call, Probe, Reply};
 use crate::{read, tables, views};
 use interlock_kernel::command::{Change, Command, LeaseAsk, Outcome, Verb};
+use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::{Name, Principal};
 use interlock_kernel::record::{Failure, Key, Record};
 use interlock_kernel::rejection::{Code, Rejection};
@@ -28,9 +29,22 @@ pub trait Executor: Send + Sync + 'static {
     /// thread, with commits waiting behind it. It is called inside the runtime that the coordinator was
     /// opened in, so `tokio::spawn` works. A panic fails the attempt as `executor-lost`.
     fn start(&self, attempt: Attempt);
+
+    /// Memory that there is for running attempts, in bytes.
+    fn memory_bytes_max(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// What an attempt of this component will hold of that memory while it runs; 0 if it needs no more than its slot.
+    /// One that weighs more than there is runs when nothing else holds any. What is learned from a run holds for those
+    /// that wait, too. Asked under a lock: it answers at once and calls nobody.
+    fn weight_bytes(&self, component: Option<Digest>) -> u64 {
+        let _ = component;
+        0
+    }
 }
 
-/// An attempt with a slot. Dropped without [`Attempt::finish`] it has failed as `executor-lost`.
+/// An attempt with a slot and its memory. Dropped without [`Attempt::finish`] it has failed as `executor-lost`.
 pub struct Attempt {
     core: Arc<Core>,
     run: Arc<Running>,

@@ -59,6 +59,7 @@ mod leases;
 mod outbox;
 mod precheck;
 mod probe;
+mod queue;
 mod read;
 mod reconcile;
 mod recover;

@@ -11,6 +11,7 @@ mod engines;
 mod flagship;
 mod leases;
 mod lists;
+mod memory;
 mod pending;
 mod repair;
 mod rows;

@@ -14,7 +14,7 @@ use interlock_store::{
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -58,7 +58,14 @@ pub(super) struct World {
 
 /// Keeps what it is handed until the script says what it does.
 #[derive(Clone, Default)]
-pub(super) struct Hands(Arc<Mutex<Vec<Held>>>);
+pub(super) struct Hands(Arc<Mutex<Vec<Held>>>, Arc<Mutex<Scales>>);
+
+/// What components weigh, and how much there is.
+#[derive(Default)]
+struct Scales {
+    max: Option<u64>,
+    weights: BTreeMap<Digest, u64>,
+}
 
 struct Held {
     entity: EntityId,
@@ -68,6 +75,10 @@ struct Held {
 }
 
 impl Hands {
+    fn scales(&self) -> MutexGuard<'_, Scales> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn last(&self, key: &str) -> Arc<Attempt> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let last = held.iter().rev().find(|held| held.entity == entity(key)).and_then(|held| held.attempt.clone());
@@ -89,6 +100,14 @@ impl Executor for Hands {
         let entity = attempt.start().claim.execution.entity.clone();
         let held = Held { entity, attempt: Some(Arc::new(attempt)), told: false, closed: false };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(held);
+    }
+
+    fn memory_bytes_max(&self) -> u64 {
+        self.scales().max.unwrap_or(u64::MAX)
+    }
+
+    fn weight_bytes(&self, component: Option<Digest>) -> u64 {
+        component.and_then(|component| self.scales().weights.get(&component).copied()).unwrap_or(0)
     }
 }
 
@@ -277,6 +296,11 @@ impl World {
                 self.boot().await;
             }
             "slots" => self.slots = parse(line.at(1)),
+            "memory" => self.hands.scales().max = Some(parse(line.at(1))),
+            "weighs" => {
+                let component = Digest::of(&[line.at(1).as_bytes()]);
+                self.hands.scales().weights.insert(component, parse(line.at(2)));
+            }
             "stop" => self.stop(ms(line.at(1))).await,
             "show" => self.show(&line).await,
             "history" => self.history(&line).await,
