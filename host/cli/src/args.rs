@@ -120,6 +120,10 @@ pub(crate) struct Serve {
     /// it read again.
     #[arg(long, env = "INTERLOCK_CONFIG", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Memory for steps that run at the same time, "1GiB", say. What is expected to take more than is free of it waits;
+    /// steps that take at most 4MiB never do.
+    #[arg(long, default_value = "1GiB", value_name = "SIZE", value_parser = size)]
+    pub(crate) guest_memory: u64,
     /// How logs are written to standard error; what is logged is RUST_LOG's to say.
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
@@ -540,6 +544,11 @@ pub(crate) struct Why {
     pub(crate) lease: bool,
 }
 
+fn size(text: &str) -> Result<u64, String> {
+    let bytes = interlock_manifest::parse_bytes(text).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| "expected a whole number and B, KiB, MiB or GiB: 512MiB".to_owned())
+}
+
 fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
@@ -580,6 +589,17 @@ mod tests {
     }
 
     #[test]
+    fn the_memory_of_guests_is_what_the_runtime_has_by_default() {
+        let memory = |line: &str| match parse(line) {
+            Ok(Command::Serve(serve)) => Ok(serve.guest_memory),
+            Ok(other) => Err(format!("{other:?}")),
+            Err(why) => Err(why),
+        };
+        assert_eq!(memory("serve"), Ok(interlock_runtime::limits::GUEST_MEMORY_BYTES));
+        assert_eq!(memory("serve --guest-memory 512MiB"), Ok(512 << 20));
+    }
+
+    #[test]
     fn malformed_names_are_refused_with_their_rule() {
         let refused = |line: &str| parse(line).err().unwrap_or_default();
         assert!(refused("entity get gpu-7").contains("expected machine/key"));
@@ -590,6 +610,8 @@ mod tests {
         assert!(refused("machine rollback m").contains("--to"));
         assert!(refused("entity watch m/k --machine m").contains("cannot be used with"));
         assert!(refused("serve --listen nowhere").contains("--listen"));
+        assert!(refused("serve --guest-memory 512MB").contains("expected a whole number and B, KiB, MiB or GiB"));
+        assert!(refused("serve --guest-memory 0B").contains("--guest-memory"));
         assert!(refused("effect drop m/k 1").contains("--reason"));
         assert!(refused("effect list m/k --target t").contains("cannot be used with"));
         assert!(refused("row update jobs a").contains("--set"));

@@ -39,6 +39,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Attempts that run at a time.
     pub executions_max: u32,
+    /// Memory for them, in bytes: what is expected to take more than is free waits.
+    pub guest_memory_bytes: u64,
     /// How long a stop waits for what is running.
     pub stop_within: Duration,
     /// What the operator allows effects to do; without a file, nothing.
@@ -51,6 +53,7 @@ impl Default for Options {
             data_dir: PathBuf::from("interlock-data"),
             listen: LISTEN,
             executions_max: interlock_runtime::limits::EXECUTIONS_MAX,
+            guest_memory_bytes: interlock_runtime::limits::GUEST_MEMORY_BYTES,
             stop_within: STOP_WITHIN,
             config: None,
         }
@@ -80,12 +83,14 @@ impl Daemon {
     /// An address that is not loopback or not free; a data folder that another process has open or that cannot be
     /// read.
     pub async fn start(options: Options) -> anyhow::Result<Running> {
-        let engine_options = EngineOptions { executions_max: options.executions_max, ..EngineOptions::default() };
+        let Options { executions_max, guest_memory_bytes, .. } = options;
+        let engine_options = EngineOptions { executions_max, guest_memory_bytes, ..EngineOptions::default() };
         let engines = Engines::new(engine_options).context("WebAssembly cannot run here")?;
         Self::start_on(&engines, options).await
     }
 
-    /// The same on engines that there are: a process makes them once, since each reserves address space.
+    /// The same on engines that there are: a process makes them once, since each reserves address space. The memory for
+    /// guests is what they were made for.
     ///
     /// # Errors
     /// As [`Daemon::start`].

@@ -16,6 +16,7 @@ use crate::api::{
     HolderView, Kind, LastExecutionView, LeaseEntryView, LockView, OutboxView, ParkView, RejectionView, RevisionView,
     RowEntryView, TimerView, WaitingFor,
 };
+use interlock_coordinator::Phase;
 use interlock_kernel::ids::EntityId;
 use interlock_kernel::machine::{Machine, Revision, StateKind};
 use interlock_kernel::record::{
@@ -46,11 +47,23 @@ impl Clocks {
     }
 }
 
-/// Whether the open attempt has a place to run.
+/// Whether the open attempt has a place to run, and the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dispatched {
     Yes,
     No,
+    /// There is a place, and too little memory.
+    NoMemory,
+}
+
+impl Dispatched {
+    pub(crate) fn of(phase: Option<Phase>) -> Self {
+        match phase {
+            Some(Phase::WaitingForSlot) => Self::No,
+            Some(Phase::WaitingForMemory) => Self::NoMemory,
+            Some(Phase::Running) | None => Self::Yes,
+        }
+    }
 }
 
 /// What a head stands for besides itself.
@@ -168,6 +181,7 @@ fn waiting_for(head: &Head, lock: &Lock, dispatched: Dispatched) -> WaitingFor {
     match (&head.park, lock.attempt, lock.retry) {
         (Some(_), ..) => WaitingFor::Operator,
         (None, Some(_), _) if dispatched == Dispatched::No => WaitingFor::Slot,
+        (None, Some(_), _) if dispatched == Dispatched::NoMemory => WaitingFor::Memory,
         (None, Some(_), _) => WaitingFor::Step,
         (None, None, Some(_)) => WaitingFor::BackOff,
         (None, None, None) if head.awaits.is_some() => WaitingFor::Lease,

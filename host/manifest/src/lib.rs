@@ -57,6 +57,7 @@ mod table;
 pub use book::{CompiledMachine, CompiledTable, RuleBook, Uncompiled};
 pub use calendar::time_zones;
 pub use fences::unshared_fences;
+pub use node::parse_bytes;
 pub use parse::{Manifest, Report, parse, parse_as_of};
 pub use problem::{CODES, Problem, Severity};
 pub use render::render;

@@ -450,7 +450,9 @@ pub(crate) fn name<T: FromStr<Err = BadName>>(text: &Spot<&str>, log: &mut Log<'
     }
 }
 
-fn parse_bytes(text: &str) -> Option<u64> {
+/// A number of bytes as manifests write it: a whole number and B, KiB, MiB or GiB. None if it is no such thing.
+#[must_use]
+pub fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
     let shift = match unit {
         "B" => 0,

@@ -13,6 +13,7 @@ use crate::stopped::{self, Stopped};
 use futures_util::FutureExt as _;
 use interlock_coordinator::contract::{self, retryable};
 use interlock_coordinator::{Attempt, Closed, Ended, Executor, Gate};
+use interlock_kernel::doc::Digest;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -87,6 +88,14 @@ impl Executor for Wasm {
         let inner = Arc::clone(&self.inner);
         self.inner.library.engines().spawn(async move { inner.run(attempt).await });
     }
+
+    fn memory_bytes_max(&self) -> u64 {
+        self.inner.library.engines().options().guest_memory_bytes
+    }
+
+    fn weight_bytes(&self, component: Option<Digest>) -> u64 {
+        component.map_or(0, |digest| self.inner.library.weight_bytes(digest))
+    }
 }
 
 impl Inner {
@@ -140,6 +149,7 @@ impl Inner {
             }
         };
         let guest = store.into_data();
+        self.library.took(prepared.digest, guest.caps.peak_bytes());
         let dropped = logs.close();
         self.runs.fetch_add(1, Ordering::Relaxed);
         self.run_ns.fetch_add(nanos(engines.uptime().saturating_sub(began)), Ordering::Relaxed);

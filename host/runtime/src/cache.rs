@@ -2,7 +2,7 @@
 //!
 //! It can always be made again: anything wrong with it means that it is. A file is named by the digest of
 //! its component, in a folder named by everything else the code depends on; its own digest lies
-//! beside it and is compared before it is mapped. Whoever may write to the data folder may run code
+//! beside it and is compared before it is mapped; so does what a run takes (`weights.rs`). Whoever may write to the data folder may run code
 //! as this host: the folder is the host's alone.
 
 use crate::engine::{Engines, Place};
@@ -33,6 +33,11 @@ impl Cache {
             }
         }
         Ok(Self { folder: folder.join(own) })
+    }
+
+    /// The folder of what this version of the host keeps.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Keeps the code of a component. Failing to is no failure of anything else.

@@ -4,6 +4,7 @@ use crate::component;
 use crate::engine::{Engines, Place};
 use crate::limits::{TABLE_ELEMENTS_MAX_ON_DEMAND, TABLES_MAX_ON_DEMAND};
 use crate::linkers::{Import, Linkers, judge};
+use crate::weights::table_bytes;
 use interlock_kernel::doc::Digest;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -145,6 +146,16 @@ pub(crate) fn no_linker(why: &wasmtime::Error) -> Problem {
 /// Compiles and judges the bytes of a component.
 pub(crate) fn check(engines: &Engines, linkers: &Linkers, bytes: &[u8]) -> Result<Checked, Vec<Problem>> {
     let (place, component) = compile(engines, bytes).map_err(|problem| vec![problem])?;
+    judged(linkers, bytes, place, component)
+}
+
+/// Judges a component that was made of these bytes.
+pub(crate) fn judged(
+    linkers: &Linkers,
+    bytes: &[u8],
+    place: Place,
+    component: Component,
+) -> Result<Checked, Vec<Problem>> {
     let imports = imports(&component);
     let mut problems: Vec<Problem> = imports.iter().flat_map(|(name, functions)| judge(name, functions)).collect();
     let size = component.resources_required();
@@ -183,6 +194,14 @@ pub(crate) fn check(engines: &Engines, linkers: &Linkers, bytes: &[u8]) -> Resul
 }
 
 const WASM_PAGE_BYTES: u64 = 64 << 10;
+
+/// What a component takes at its start, in bytes: its memory and its tables, as it declares them.
+pub(crate) fn declared_bytes(component: &Component) -> u64 {
+    let Some(size) = component.resources_required() else { return 0 };
+    let memory = size.max_initial_memory_size.unwrap_or(0).saturating_mul(WASM_PAGE_BYTES);
+    let elements = u64::from(size.num_tables).saturating_mul(size.max_initial_table_size.unwrap_or(0));
+    memory.saturating_add(table_bytes(elements))
+}
 
 /// Compiled for the pool if it fits there.
 fn compile(engines: &Engines, bytes: &[u8]) -> Result<(Place, Component), Problem> {

@@ -5,8 +5,8 @@
 //! Nothing here knows components or steps: see `library.rs` and `attempt.rs`.
 
 use crate::limits::{
-    CORE_INSTANCES_MAX, EPOCH_TICK_MS, EXECUTIONS_MAX, FIBER_STACK_BYTES, GUEST_STACK_BYTES, GUEST_THREADS,
-    POOL_MEMORY_BYTES_MAX, TABLE_ELEMENTS_MAX, TABLES_MAX,
+    CORE_INSTANCES_MAX, EPOCH_TICK_MS, EXECUTIONS_MAX, FIBER_STACK_BYTES, GUEST_MEMORY_BYTES, GUEST_STACK_BYTES,
+    GUEST_THREADS, LIGHT_BYTES, POOL_MEMORY_BYTES_MAX, TABLE_ELEMENTS_MAX, TABLES_MAX,
 };
 use interlock_store::{Clock as _, SystemClock};
 use std::hash::{Hash, Hasher};
@@ -22,6 +22,9 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 pub struct EngineOptions {
     /// Attempts that run at the same time.
     pub executions_max: u32,
+    /// Memory for them, in bytes: what is expected to take more than is free waits. One that takes more than all of it runs
+    /// while no other holds any.
+    pub guest_memory_bytes: u64,
     /// Threads that run them. With none, each runs on the runtime that it is started in: a guest that loops
     /// then delays whatever else runs there, which only somebody who plays a whole host can want.
     pub guest_threads: usize,
@@ -29,7 +32,7 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { executions_max: EXECUTIONS_MAX, guest_threads: GUEST_THREADS }
+        Self { executions_max: EXECUTIONS_MAX, guest_memory_bytes: GUEST_MEMORY_BYTES, guest_threads: GUEST_THREADS }
     }
 }
 
@@ -198,7 +201,8 @@ fn pool(attempts: u32) -> PoolingAllocationConfig {
         .table_keep_resident(64 << 10);
     if PoolingAllocationConfig::is_pagemap_scan_available() {
         // Only pages that were written are reset, so much may stay.
-        pool.pagemap_scan(Enabled::Auto).linear_memory_keep_resident(4 << 20);
+        pool.pagemap_scan(Enabled::Auto)
+            .linear_memory_keep_resident(usize::try_from(LIGHT_BYTES).unwrap_or(usize::MAX));
     } else {
         // This much is reset each time, written or not.
         pool.linear_memory_keep_resident(128 << 10);

@@ -37,9 +37,10 @@ mod linkers;
 mod logs;
 mod stopped;
 mod wasi;
+mod weights;
 
 pub use attempt::{Runs, Wasm};
 pub use check::{Inspection, Power, Powers, Problem, inspect, powers_of};
 pub use engine::{EngineError, EngineOptions, Engines, Place};
 pub use fit::fit;
-pub use library::{Added, Library, LibraryError};
+pub use library::{Added, Counts, Library, LibraryError};

@@ -5,21 +5,24 @@
 
 use crate::bindings::StepWithEverythingPre as StepPre;
 use crate::cache::Cache;
-use crate::check::{self, Checked, Inspection, Problem, check};
+use crate::check::{self, Checked, Inspection, Problem};
 use crate::component;
 use crate::engine::{Engines, Place};
 use crate::files;
 use crate::guest::Guest;
 use crate::limits::{POOL_MEMORY_BYTES_MAX, PREPARED_MAX};
 use crate::linkers::Linkers;
+use crate::weights::Weights;
 use interlock_kernel::doc::Digest;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
+use wasmtime::component::Component;
 
 /// The components of one data folder. Clones are the same library.
 #[derive(Clone)]
@@ -33,6 +36,9 @@ struct Shelves {
     components: PathBuf,
     cache: Cache,
     ready: Mutex<Ready>,
+    weights: Weights,
+    compiled: AtomicU64,
+    loaded: AtomicU64,
     /// Compiling uses every processor there is; two at once only make both late.
     turn: Semaphore,
 }
@@ -47,6 +53,17 @@ pub struct Added {
     pub inspection: Inspection,
     /// How long it took to compile and judge, in ms.
     pub compile_ms: u64,
+}
+
+/// What a library did so far, and has at hand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Components compiled: each once, as long as its machine code is kept.
+    pub compiled: u64,
+    /// Times that machine code was mapped from where it is kept.
+    pub loaded: u64,
+    /// Components that are ready to run now.
+    pub ready: usize,
 }
 
 /// Why there is no component.
@@ -109,6 +126,7 @@ impl LibraryError {
 
 /// A component with its imports resolved.
 pub(crate) struct Prepared {
+    pub(crate) digest: Digest,
     pub(crate) pre: StepPre<Guest>,
     pub(crate) place: Place,
 }
@@ -124,6 +142,7 @@ impl Library {
         files::make_folder(&components).and_then(|()| files::tidy(&components)).map_err(at(&components))?;
         let compiled = data_folder.join("compiled");
         let cache = Cache::open(&compiled, engines).map_err(at(&compiled))?;
+        let weights = Weights::open(cache.folder()).map_err(at(&compiled))?;
         Ok(Self {
             shelves: Arc::new(Shelves {
                 engines: engines.clone(),
@@ -131,6 +150,9 @@ impl Library {
                 components,
                 cache,
                 ready: Mutex::default(),
+                weights,
+                compiled: AtomicU64::new(0),
+                loaded: AtomicU64::new(0),
                 turn: Semaphore::new(1),
             }),
         })
@@ -153,7 +175,7 @@ impl Library {
     /// [`LibraryError::Unfit`] with every problem.
     pub async fn inspect(&self, bytes: impl Into<Vec<u8>>) -> Result<Inspection, LibraryError> {
         let bytes = bytes.into();
-        self.in_turn(move |shelves| shelves.check(&bytes).map(|checked| checked.inspection)).await
+        self.in_turn(move |shelves| shelves.inspect(&bytes)).await
     }
 
     /// What the component of this digest can do.
@@ -161,7 +183,7 @@ impl Library {
     /// # Errors
     /// [`LibraryError`] if it is not there, or not what it was.
     pub async fn inspection(&self, digest: Digest) -> Result<Inspection, LibraryError> {
-        self.in_turn(move |shelves| shelves.check(&shelves.read(digest)?).map(|checked| checked.inspection)).await
+        self.in_turn(move |shelves| shelves.inspect(&shelves.read(digest)?)).await
     }
 
     /// The bytes of the component of this digest.
@@ -190,6 +212,27 @@ impl Library {
         self.in_turn(move |shelves| shelves.prepare(digest, place)).await
     }
 
+    /// What it did so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let Shelves { compiled, loaded, .. } = &*self.shelves;
+        let ready = self.shelves.ready().by_digest.len();
+        Counts { compiled: compiled.load(Ordering::Relaxed), loaded: loaded.load(Ordering::Relaxed), ready }
+    }
+
+    /// What a run of this component is expected to take of the memory for guests, in bytes; 0 if it is not weighed.
+    pub(crate) fn weight_bytes(&self, digest: Digest) -> u64 {
+        self.shelves.weights.of(digest)
+    }
+
+    /// A run of this component took this much memory.
+    pub(crate) fn took(&self, digest: Digest, bytes: u64) {
+        if self.shelves.weights.at_least(digest, bytes) {
+            let shelves = Arc::clone(&self.shelves);
+            drop(tokio::task::spawn_blocking(move || shelves.weights.keep(digest)));
+        }
+    }
+
     /// The engines its components run on.
     pub(crate) fn engines(&self) -> &Engines {
         &self.shelves.engines
@@ -211,22 +254,51 @@ impl fmt::Debug for Library {
     }
 }
 
+/// Where machine code came from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Code {
+    Kept,
+    New,
+}
+
 impl Shelves {
-    fn check(&self, bytes: &[u8]) -> Result<Checked, LibraryError> {
+    fn inspect(&self, bytes: &[u8]) -> Result<Inspection, LibraryError> {
         let component = component::component(bytes).map_err(|problem| LibraryError::Unfit(vec![problem]))?;
-        check(&self.engines, &self.linkers, &component).map_err(LibraryError::Unfit)
+        self.check(&component).map(|(checked, _)| checked.inspection)
+    }
+
+    /// Judges a component, compiled only if its machine code is not kept.
+    fn check(&self, bytes: &[u8]) -> Result<(Checked, Code), LibraryError> {
+        let Some((place, component)) = self.load(Digest::of(&[bytes]), Place::Pooled) else {
+            return Ok((self.compile(bytes)?, Code::New));
+        };
+        let checked = check::judged(&self.linkers, bytes, place, component).map_err(LibraryError::Unfit)?;
+        Ok((checked, Code::Kept))
+    }
+
+    fn compile(&self, bytes: &[u8]) -> Result<Checked, LibraryError> {
+        self.compiled.fetch_add(1, Ordering::Relaxed);
+        check::check(&self.engines, &self.linkers, bytes).map_err(LibraryError::Unfit)
+    }
+
+    fn load(&self, digest: Digest, place: Place) -> Option<(Place, Component)> {
+        let loaded = self.cache.load(digest, &self.engines, place)?;
+        self.loaded.fetch_add(1, Ordering::Relaxed);
+        Some(loaded)
     }
 
     fn add(&self, bytes: &[u8]) -> Result<Added, LibraryError> {
         let began = self.engines.uptime();
         let component = component::component(bytes).map_err(|problem| LibraryError::Unfit(vec![problem]))?;
-        let checked = check(&self.engines, &self.linkers, &component).map_err(LibraryError::Unfit)?;
+        let (checked, code) = self.check(&component)?;
         let compile_ms = u64::try_from(self.engines.uptime().saturating_sub(began).as_millis()).unwrap_or(u64::MAX);
         let Checked { digest, component: compiled, inspection } = checked;
         if self.read(digest).is_err() {
             files::place(&self.components, &file_name(digest), &component).map_err(at(&self.components))?;
         }
-        self.cache.keep(digest, &compiled);
+        if code == Code::New {
+            self.cache.keep(digest, &compiled);
+        }
         drop(compiled);
         // Its first attempt does not wait for this.
         self.prepare(digest, Place::Pooled)?;
@@ -251,12 +323,12 @@ impl Shelves {
         if let Some(prepared) = self.ready().get(digest, wanted) {
             return Ok(prepared);
         }
-        let (place, component) = match self.cache.load(digest, &self.engines, wanted) {
+        let (place, component) = match self.load(digest, wanted) {
             Some(loaded) => loaded,
             None => {
-                let checked = check(&self.engines, &self.linkers, &self.read(digest)?).map_err(LibraryError::Unfit)?;
+                let checked = self.compile(&self.read(digest)?)?;
                 self.cache.keep(digest, &checked.component);
-                match self.cache.load(digest, &self.engines, wanted) {
+                match self.load(digest, wanted) {
                     Some(loaded) => loaded,
                     None => (checked.inspection.place, checked.component),
                 }
@@ -265,7 +337,10 @@ impl Shelves {
         let unfit = |why: wasmtime::Error| LibraryError::Unfit(vec![check::no_linker(&why)]);
         component.initialize_copy_on_write_image().map_err(unfit)?;
         let pre = self.linkers.prepare(place, &component).map_err(unfit)?;
-        let prepared = Arc::new(Prepared { pre, place });
+        if self.weights.at_least(digest, check::declared_bytes(&component)) {
+            self.weights.keep(digest);
+        }
+        let prepared = Arc::new(Prepared { digest, pre, place });
         self.ready().put(digest, wanted, Arc::clone(&prepared));
         Ok(prepared)
     }

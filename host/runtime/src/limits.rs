@@ -4,6 +4,16 @@
 /// Attempts that run at the same time when nothing else is said: enough to hide the wait for a durable
 /// commit, and 258 GiB of address space reserved for their memories, of the 128 TiB there is.
 pub const EXECUTIONS_MAX: u32 = 64;
+/// Memory for steps that run at the same time when nothing else is said, in bytes: a quarter of the 4 GiB that small
+/// servers have, of which the page cache and redb want their share. Each of them counts for the most that a run of
+/// its component took; see [`LIGHT_BYTES`] for those that do not count.
+pub const GUEST_MEMORY_BYTES: u64 = 1 << 30;
+/// A component that takes no more than this is not weighed, its slot is enough, in bytes: each slot of the pool keeps
+/// as much between runs, so having it wait would save nothing. In all slots together a quarter of
+/// [`GUEST_MEMORY_BYTES`].
+pub const LIGHT_BYTES: u64 = 4 << 20;
+/// What a component counts for that no run or load has weighed yet, in bytes: as much as CPython with a few packages.
+pub const UNKNOWN_BYTES: u64 = 64 << 20;
 /// Threads that run guests: two that loop leave the host's own threads alone.
 pub const GUEST_THREADS: usize = 2;
 /// How often a guest that computes without calling the host is looked at, in ms.

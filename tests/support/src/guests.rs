@@ -41,6 +41,33 @@ pub fn hostile_wat(name: &str) -> Result<Vec<u8>> {
     wat::parse_file(&path).with_context(|| format!("the text of {name}"))
 }
 
+/// What a step of [`step_wat`] does in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It loops for ever.
+    Spins,
+    /// It returns, without a transition.
+    Returns,
+}
+
+/// A component whose step declares so much memory, in pages of 64 KiB, and grows by so much more when it is called.
+///
+/// # Errors
+/// When the text that it is made from is another.
+pub fn step_wat(pages: u32, grows: u32, then: Then) -> Result<Vec<u8>> {
+    let path = guest_folder("hostile").join("wat/large-memory.wat");
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let then = match then {
+        Then::Spins => "(loop $again (br $again))",
+        Then::Returns => "",
+    };
+    let called = format!("      (drop (memory.grow (i32.const {grows}))) {then} (i32.const 0)))");
+    let step = text.replace("\"memory\") 5120)", &format!("\"memory\") {pages})"));
+    let step = step.replace("      (i32.const 0)))", &called);
+    ensure!(step.contains(&called) && step.contains(&format!(" {pages})")), "{} is another", path.display());
+    Ok(wat::parse_str(step)?)
+}
+
 fn workspace() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {

@@ -76,7 +76,7 @@ pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Result<()> {
         // Taken before anything listens: a test tells it to read the configuration again.
         let mut again = signal(SignalKind::hangup())?;
         let listen = ([127, 0, 0, 1], 0).into();
-        let options = Options { data_dir, listen, executions_max: slots, stop_within, config };
+        let options = Options { data_dir, listen, executions_max: slots, stop_within, config, ..Options::default() };
         let running = Daemon::start(options).await?;
         let mut out = std::io::stdout();
         writeln!(out, "http://{}", running.addr())?;

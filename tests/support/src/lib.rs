@@ -20,4 +20,4 @@ pub mod kills;
 #[cfg(feature = "host")]
 pub mod weather;
 
-pub use guests::{guest, guest_folder, hostile_wat};
+pub use guests::{Then, guest, guest_folder, hostile_wat, step_wat};

@@ -10,7 +10,8 @@ use interlock_runtime::{EngineOptions, Engines, inspect};
 pub(crate) fn run(args: &Inspect, out: Out) -> Result<(), Failed> {
     let name = args.file.display();
     let bytes = std::fs::read(&args.file).map_err(|why| Failed::Input(format!("{name}: {why}")))?;
-    let engines = Engines::new(EngineOptions { executions_max: 1, guest_threads: 1 }).map_err(anyhow::Error::from)?;
+    let engines = Engines::new(EngineOptions { executions_max: 1, guest_threads: 1, ..EngineOptions::default() })
+        .map_err(anyhow::Error::from)?;
     match inspect(&engines, &bytes) {
         Ok(inspection) => {
             out.result(&inspection, |paint| show::inspection(&name.to_string(), &inspection, paint));

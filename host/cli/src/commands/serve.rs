@@ -29,8 +29,13 @@ pub(crate) async fn run(args: Serve, out: Out) -> Result<(), Failed> {
     drop(signal(SignalKind::from_raw(SIGXFSZ))?);
     // Taken before anything runs: without it the signal would end the process.
     let mut again = signal(SignalKind::hangup())?;
-    let options =
-        Options { data_dir: args.data.clone(), listen: args.listen, config: args.config, ..Options::default() };
+    let options = Options {
+        data_dir: args.data.clone(),
+        listen: args.listen,
+        config: args.config,
+        guest_memory_bytes: args.guest_memory,
+        ..Options::default()
+    };
     let running = Daemon::start(options).await.map_err(|why| {
         let taken = |io: &std::io::Error| io.kind() == std::io::ErrorKind::AddrInUse;
         let hint = match why.root_cause().downcast_ref() {

@@ -154,7 +154,7 @@ impl Theatre {
     /// [`Failed::Fault`] if this machine cannot run WebAssembly.
     pub(crate) fn open() -> Result<Self, Failed> {
         // Steps run where the host runs that plays the scenario: on one thread, one after another.
-        let options = EngineOptions { executions_max: ATTEMPTS_MAX, guest_threads: 0 };
+        let options = EngineOptions { executions_max: ATTEMPTS_MAX, guest_threads: 0, ..EngineOptions::default() };
         let engines = Engines::new(options).map_err(anyhow::Error::from)?;
         let kept = tempfile::Builder::new().prefix("interlock-test-").tempdir()?;
         let library = Library::open(&engines, kept.path()).map_err(anyhow::Error::from)?;

@@ -101,6 +101,7 @@ const fn waiting(waiting: WaitingFor) -> &'static str {
         WaitingFor::Event => "waiting for an event",
         WaitingFor::BackOff => "waiting for the next attempt",
         WaitingFor::Slot => "waiting for a free slot",
+        WaitingFor::Memory => "waiting for memory that other steps hold",
         WaitingFor::Lease => "waiting for a lease",
         WaitingFor::Operator => "waiting for an operator",
     }

@@ -120,7 +120,7 @@ fn every_planted_fault_is_found_and_told() -> Result<()> {
 #[test]
 fn every_machine_passes_its_own_scenario_faulty_or_not() -> Result<()> {
     let kept = tempfile::tempdir()?;
-    let engines = Engines::new(EngineOptions { executions_max: 2, guest_threads: 0 })?;
+    let engines = Engines::new(EngineOptions { executions_max: 2, guest_threads: 0, ..EngineOptions::default() })?;
     let library = Library::open(&engines, kept.path())?;
     let component = std::fs::read(root()?.join("guests/faulty/faulty.wasm"))?;
     let component = Some(tokio::runtime::Runtime::new()?.block_on(library.add(component))?.digest);

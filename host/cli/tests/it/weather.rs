@@ -111,7 +111,7 @@ impl Shown {
 #[test]
 fn every_scenario_holds_in_every_weather_and_leaves_the_same() -> Result<()> {
     let kept = tempfile::tempdir()?;
-    let engines = Engines::new(EngineOptions { executions_max: 2, guest_threads: 0 })?;
+    let engines = Engines::new(EngineOptions { executions_max: 2, guest_threads: 0, ..EngineOptions::default() })?;
     let library = Library::open(&engines, kept.path())?;
     let mut wrong = Vec::new();
     let mut played = 0;

@@ -275,6 +275,8 @@ pub enum WaitingFor {
     BackOff,
     /// A free place to run a step.
     Slot,
+    /// Memory that other running steps hold: its component takes much.
+    Memory,
     /// A lease that somebody else has.
     Lease,
     /// An operator: it is parked.

@@ -79,10 +79,15 @@ pub struct StatsView {
     pub up_ms: u64,
     /// Attempts that run now.
     pub running: usize,
-    /// Attempts that wait for a slot now.
+    /// Attempts that wait for a slot, or for memory, now.
     pub waiting: usize,
     /// Slots in all.
     pub slots: usize,
+    /// What running steps are expected to take of the memory there is for them now, in bytes; those that take little
+    /// are not counted.
+    pub memory_held_bytes: u64,
+    /// Memory that there is for them, in bytes (`serve --guest-memory`).
+    pub memory_bytes_max: u64,
     /// Requests answered, by status.
     pub requests: BTreeMap<u16, u64>,
     /// Refusals, by code.

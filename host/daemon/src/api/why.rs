@@ -50,6 +50,8 @@ pub enum Because {
     Step,
     /// A step is to run, and there is no free place to run it.
     Slot,
+    /// A step is to run, and other running steps hold the memory that its component takes.
+    Memory,
     /// An attempt failed, and the next one is not due yet.
     BackOff,
     /// Its step waits for a lease.

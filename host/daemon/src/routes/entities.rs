@@ -13,7 +13,7 @@ use crate::views::{self, Around, Dispatched};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
-use interlock_coordinator::{Listing, Phase};
+use interlock_coordinator::Listing;
 use interlock_kernel::command::{Create, OnExisting, Outcome, Verb};
 use interlock_kernel::ids::{EntityId, Name, nearest};
 use interlock_kernel::machine::{ApplyPolicy, Machine};
@@ -167,7 +167,7 @@ pub(crate) async fn view(app: &App, entity: &EntityId) -> Result<EntityView, Pro
 /// The same; none if it is not there.
 async fn found(app: &App, entity: &EntityId) -> Result<Option<EntityView>, Problem> {
     let Some(found) = app.coordinator.entity(entity).await? else { return Ok(None) };
-    let dispatched = if found.phase == Some(Phase::WaitingForSlot) { Dispatched::No } else { Dispatched::Yes };
+    let dispatched = Dispatched::of(found.phase);
     let around = Around { machine: &found.revision.machine, clocks: app.clocks(found.store_ms), dispatched };
     let mut view = around.entity(entity, &found.head, found.documents, &found.conditions);
     if found.head.outbox.unsettled > 0 || found.head.outbox.dead > 0 {

@@ -81,10 +81,13 @@ pub(crate) async fn stats(State(app): State<Shared>, uri: Uri) -> Result<Json<St
     let stats = app.coordinator.stats();
     let runs = app.wasm.runs();
     let store = app.store.stats();
+    let components = app.library.counts();
     let mut counters = counters(&stats);
     let more = [
         ("attempts_run", runs.runs),
         ("log_lines_dropped", runs.dropped_lines),
+        ("components_compiled", components.compiled),
+        ("components_loaded", components.loaded),
         ("store_batches", store.batches),
         ("store_jobs", store.jobs),
         ("store_file_bytes", store.file_bytes),
@@ -96,6 +99,8 @@ pub(crate) async fn stats(State(app): State<Shared>, uri: Uri) -> Result<Json<St
         running: stats.running,
         waiting: stats.waiting,
         slots: stats.slots,
+        memory_held_bytes: stats.memory_held_bytes,
+        memory_bytes_max: stats.memory_bytes_max,
         requests: app.answered.by_status(),
         refused: stats.refused.iter().map(|(code, count)| (code.as_str().to_owned(), *count)).collect(),
         counters,

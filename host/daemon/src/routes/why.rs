@@ -10,7 +10,7 @@ use crate::views::why::{self, Looked};
 use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
-use interlock_coordinator::{EntityView, Phase};
+use interlock_coordinator::EntityView;
 use interlock_kernel::ids::{EntityId, ExecutionRef};
 
 /// Why an entity stands where it stands: what it waits for or who holds it, since when, what comes next and when,
@@ -72,7 +72,7 @@ async fn looked(
         head: &found.head,
         machine: &found.revision.machine,
         clocks: app.clocks(found.store_ms),
-        dispatched: if found.phase == Some(Phase::WaitingForSlot) { Dispatched::No } else { Dispatched::Yes },
+        dispatched: Dispatched::of(found.phase),
         awaits: awaits.as_ref(),
         leases: &leases,
         effects: &effects,

@@ -103,6 +103,10 @@ impl Looked<'_> {
                 (Because::Operator, format!("it is parked in {state}, nothing is tried any more: {why}"))
             }
             WaitingFor::Slot => (Because::Slot, format!("attempt {attempt} of {step} waits for a free place to run")),
+            WaitingFor::Memory => {
+                let what = format!("attempt {attempt} of {step} waits for memory that other running steps hold");
+                (Because::Memory, what)
+            }
             WaitingFor::Step => (Because::Step, format!("attempt {attempt} of {step} runs in {state}")),
             WaitingFor::BackOff => {
                 let failed = lock.failure.as_ref().map(|failed| format!(", which failed: {}", failed.short()));

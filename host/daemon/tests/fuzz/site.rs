@@ -158,13 +158,14 @@ impl Site {
         }));
         let folder = tempfile::tempdir()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let engines = Engines::new(EngineOptions { executions_max: 2, guest_threads: 1 })?;
+        let engines = Engines::new(EngineOptions { executions_max: 2, guest_threads: 1, ..EngineOptions::default() })?;
         let options = Options {
             data_dir: folder.path().to_owned(),
             listen: "127.0.0.1:0".parse()?,
             executions_max: 2,
             stop_within: Duration::from_secs(1),
             config: None,
+            ..Options::default()
         };
         let running = runtime.block_on(Daemon::start_on(&engines, options))?;
         let site = Self { addr: running.addr(), _folder: folder, _runtime: runtime, _running: running };

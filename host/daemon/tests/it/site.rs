@@ -73,12 +73,16 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
+/// Room for one step that takes 40 MiB, not for two.
+pub(crate) const GUEST_MEMORY_BYTES: u64 = 64 << 20;
+
 fn engines() -> anyhow::Result<Engines> {
     static ENGINES: OnceLock<Engines> = OnceLock::new();
     if let Some(engines) = ENGINES.get() {
         return Ok(engines.clone());
     }
-    let made = Engines::new(EngineOptions { executions_max: 8, guest_threads: 2 })?;
+    let options = EngineOptions { executions_max: 8, guest_threads: 2, guest_memory_bytes: GUEST_MEMORY_BYTES };
+    let made = Engines::new(options)?;
     Ok(ENGINES.get_or_init(|| made).clone())
 }
 
@@ -108,6 +112,7 @@ impl Site {
             executions_max: 4,
             stop_within: Duration::from_secs(4),
             config: Some(self.config()).filter(|file| file.is_file()),
+            ..Options::default()
         };
         self.running = Some(Daemon::start_on(&engines()?, options).await?);
         Ok(())

@@ -1,6 +1,6 @@
 //! Why something stands where it stands.
 
-use crate::site::{Answer, Site};
+use crate::site::{Answer, GUEST_MEMORY_BYTES, Site};
 use expect_test::expect;
 use interlock_daemon::base64;
 use serde_json::{Value, json};
@@ -199,5 +199,41 @@ async fn an_execution_says_which_rows_it_has_and_since_when() -> anyhow::Result<
             and 0 more
     "#]]
     .assert_eq(&said);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_that_waits_for_memory_says_so() -> anyhow::Result<()> {
+    let site = Site::new().await?;
+    let folder = interlock_support::guest_folder("hostile");
+    let manifest = std::fs::read_to_string(folder.join("machine.toml"))?;
+    let manifest = manifest.replace("idle       = \"1s\"\ntotal      = \"5s\"", "total = \"1h\"\nidle = \"1h\"");
+    let manifest = manifest.replace("deadline   = \"1m\"", "deadline = \"2h\"");
+    let component = base64::encode(&interlock_support::step_wat(640, 0, interlock_support::Then::Spins)?);
+    let deployed = site.post("/v1/machines", json!({ "manifest": manifest, "component": component })).await?;
+    anyhow::ensure!(deployed.status == 201, "{}", deployed.body);
+    for (key, waits_for) in [("a", "step"), ("b", "memory")] {
+        let entity = format!("hostile/{key}");
+        site.post("/v1/entities", json!({ "machine": "hostile", "key": key })).await?;
+        site.send(&entity, "e1", "attempt", json!({ "name": "it" })).await?;
+        loop {
+            let seen = site.get(&format!("/v1/entities/{entity}")).await?;
+            if seen.at("/lock/waiting_for") == waits_for {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+    let why = site.get("/v1/entities/hostile/b/why").await?;
+    let sentence = "attempt 1 of attempt waits for memory that other running steps hold";
+    assert_eq!((why.at("/because"), why.at("/sentence")), (&json!("memory"), &json!(sentence)), "{}", why.body);
+    let stats = site.get("/v1/stats").await?;
+    assert_eq!(stats.at("/memory_held_bytes"), 40 << 20, "{}", stats.body);
+    assert_eq!(stats.at("/memory_bytes_max"), GUEST_MEMORY_BYTES, "{}", stats.body);
+    assert_eq!((stats.at("/running"), stats.at("/waiting")), (&json!(1), &json!(1)), "{}", stats.body);
+    for key in ["b", "a"] {
+        let killed = site.post(&format!("/v1/entities/hostile/{key}/kill"), json!({ "reason": "enough" })).await?;
+        assert_eq!(killed.at("/state"), "killed", "{}", killed.body);
+    }
     Ok(())
 }

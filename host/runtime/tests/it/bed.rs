@@ -9,7 +9,7 @@ use interlock_kernel::ids::{EntityId, Principal};
 use interlock_kernel::record::{Expect, Failure, What};
 use interlock_kernel::view::Event;
 use interlock_runtime::{EngineOptions, Engines, Library, Wasm};
-use interlock_store::{ManualClock, Mem};
+use interlock_store::{Clock as _, ManualClock, Mem};
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
@@ -49,6 +49,7 @@ pub(crate) struct Bed {
     pub(crate) coordinator: Coordinator,
     pub(crate) clock: ManualClock,
     pub(crate) wasm: Wasm,
+    library: Library,
 }
 
 /// How an execution came to its end.
@@ -73,14 +74,19 @@ impl Ending {
 
 impl Bed {
     pub(crate) async fn new() -> Result<Self> {
+        Self::on(library()).await
+    }
+
+    /// A host on other engines than those of this process.
+    pub(crate) async fn on(library: &Library) -> Result<Self> {
         capture();
         let clock = ManualClock::new();
         clock.set_wall(1_700_000_000_000);
         let store = Arc::new(Mem::new(Arc::new(clock.clone())));
-        let wasm = Wasm::new(library().clone());
+        let wasm = Wasm::new(library.clone());
         let options = Options { executions_max: 8, reconcile: false, ..Options::default() };
         let coordinator = Coordinator::open(store, Arc::new(wasm.clone()), options).await?;
-        Ok(Self { coordinator, clock, wasm })
+        Ok(Self { coordinator, clock, wasm, library: library.clone() })
     }
 
     /// A host with the machine of `guests/NAME`.
@@ -90,15 +96,15 @@ impl Bed {
         Ok(bed)
     }
 
-    pub(crate) async fn deploy(&self, manifest: &str, component: &[u8]) -> Result<()> {
+    pub(crate) async fn deploy(&self, manifest: &str, component: &[u8]) -> Result<Digest> {
         let report = interlock_manifest::parse("machine.toml", manifest);
         let Some(manifest) = report.manifest else { bail!("{:?}", report.problems) };
-        let added = library().add(component).await?;
+        let added = self.library.add(component).await?;
         let digest = Digest::of(&[manifest.source.as_bytes(), &added.digest.0]);
         let machine = Arc::new(manifest.machine);
         let deploy = Deploy { machine, digest, component: Some(added.digest), source: manifest.source };
         self.submit(Verb::Deploy(Box::new(deploy))).await?;
-        Ok(())
+        Ok(added.digest)
     }
 
     pub(crate) async fn submit(&self, verb: Verb) -> Result<Outcome> {
@@ -162,6 +168,11 @@ impl Bed {
         let payload = format!(r#"{{"name":"{name}"}}"#);
         let entity = self.create(&format!("{machine}/{name}"), "attempt", Some(&payload)).await?;
         self.ending(&entity, "first", time).await
+    }
+
+    /// Store time, in ms.
+    pub(crate) fn clock_ms(&self) -> u128 {
+        self.clock.monotonic().as_millis()
     }
 
     /// Waits until nothing runs.

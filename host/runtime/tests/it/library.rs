@@ -3,7 +3,8 @@
 use crate::bed::{Bed, Time, component, engines, library, manifest};
 use anyhow::{Context as _, Result, bail, ensure};
 use interlock_kernel::doc::Digest;
-use interlock_runtime::{Library, LibraryError, Place};
+use interlock_runtime::limits::PREPARED_MAX;
+use interlock_runtime::{Counts, Library, LibraryError, Place};
 use std::path::{Path, PathBuf};
 
 fn only_file(folder: &Path, extension: &str) -> Result<PathBuf> {
@@ -108,5 +109,86 @@ async fn a_machine_with_more_memory_than_the_pool_has_runs_on_demand() -> Result
     bed.deploy(&manifest, &component("hostile")?).await?;
     let ending = bed.attempt("hostile", "memory-limit", Time::BetweenAttempts).await?;
     ensure!(ending.code() == "memory-limit" && ending.reason().contains("314572800"), "{ending:?}");
+    Ok(())
+}
+
+/// The same component under another digest: a section that nothing reads.
+fn another(component: &[u8], number: u8) -> Vec<u8> {
+    [component, &[0, 3, 1, b'n', number]].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_component_is_compiled_once_however_many_ask_for_it() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let library = Library::open(engines(), folder.path())?;
+    let bytes = component("noop")?;
+    let asks: Vec<_> = (0..8)
+        .map(|_| {
+            let (library, bytes) = (library.clone(), bytes.clone());
+            tokio::spawn(async move { library.add(bytes).await.map(|added| added.digest) })
+        })
+        .collect();
+    let mut digests = Vec::new();
+    for ask in asks {
+        digests.push(ask.await??);
+    }
+    let digest = *digests.first().context("an answer")?;
+    ensure!(library.counts().compiled == 1, "{:?}", library.counts());
+    // What it can do is read from its machine code.
+    ensure!(library.inspection(digest).await? == library.inspect(bytes).await?);
+    ensure!(library.counts().compiled == 1, "{:?}", library.counts());
+
+    // The same for a host that finds the component and no machine code.
+    std::fs::remove_file(only_file(folder.path(), "cwasm")?)?;
+    let library = Library::open(engines(), folder.path())?;
+    let asks: Vec<_> = (0..8)
+        .map(|_| {
+            let library = library.clone();
+            tokio::spawn(async move { library.warm(digest).await })
+        })
+        .collect();
+    for ask in asks {
+        ask.await??;
+    }
+    ensure!(library.counts().compiled == 1 && library.counts().ready == 1, "{:?}", library.counts());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_restart_nothing_is_loaded_before_it_is_needed_and_nothing_is_compiled() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let bytes = component("noop")?;
+    let first = Library::open(engines(), folder.path())?;
+    let added = first.add(bytes.clone()).await?;
+    first.add(another(&bytes, 1)).await?;
+    ensure!(first.counts() == Counts { compiled: 2, loaded: 2, ready: 2 }, "{:?}", first.counts());
+
+    let second = Library::open(engines(), folder.path())?;
+    ensure!(second.counts() == Counts::default(), "{:?}", second.counts());
+    second.warm(added.digest).await?;
+    second.warm(added.digest).await?;
+    ensure!(second.counts() == Counts { compiled: 0, loaded: 1, ready: 1 }, "{:?}", second.counts());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_component_used_longest_ago_makes_room_and_is_mapped_again() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let library = Library::open(engines(), folder.path())?;
+    let bytes = interlock_support::hostile_wat("garbage-answer")?;
+    let mut digests = Vec::new();
+    for number in 0..=u8::try_from(PREPARED_MAX)? {
+        digests.push(library.add(another(&bytes, number)).await?.digest);
+        // Used again and again, the second one stays.
+        if let Some(second) = digests.get(1) {
+            library.warm(*second).await?;
+        }
+    }
+    let before = library.counts();
+    ensure!(before.ready == PREPARED_MAX, "{before:?}");
+    library.warm(digests[1]).await?;
+    ensure!(library.counts() == before, "{:?}", library.counts());
+    library.warm(digests[0]).await?;
+    ensure!(library.counts() == Counts { loaded: before.loaded + 1, ..before }, "{:?}", library.counts());
     Ok(())
 }

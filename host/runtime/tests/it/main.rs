@@ -10,3 +10,4 @@ mod speed;
 mod timers;
 mod unknown;
 mod wasi;
+mod weights;

@@ -22,7 +22,7 @@ struct Walk {
 /// An execution of five steps, the first of which meets the fault when it asks for its transition.
 fn walk(fault: Fault) -> Result<Walk> {
     let folder = tempfile::tempdir()?;
-    let engines = Engines::new(EngineOptions { executions_max: 2, guest_threads: 0 })?;
+    let engines = Engines::new(EngineOptions { executions_max: 2, guest_threads: 0, ..EngineOptions::default() })?;
     let library = Library::open(&engines, folder.path())?;
     let added = tokio::runtime::Runtime::new()?.block_on(library.add(component("noop")?))?;
     let source = manifest("noop")?;

@@ -44,7 +44,7 @@ struct Hosts {
 
 impl Hosts {
     async fn of(guest: &str, steps: &'static [interlock::Step]) -> Result<Self> {
-        let options = EngineOptions { executions_max: 4, guest_threads: 0 };
+        let options = EngineOptions { executions_max: 4, guest_threads: 0, ..EngineOptions::default() };
         let folder = tempfile::tempdir()?;
         let library = Library::open(&Engines::new(options)?, folder.path())?;
         let component = std::fs::read(interlock_support::guest(guest)?)?;
