@@ -347,13 +347,13 @@ impl Coordinator {
         claims::of(&self.core, entity.clone(), execution).await
     }
 
-    /// Rows by filter, for a client.
+    /// Rows by filter, for a client, by what it calls itself.
     ///
     /// # Errors
     /// [`SubmitError::Rejected`] with `denied`, `not_found`, `invalid`, `limit` or `unavailable`; what kept the store
     /// from reading.
-    pub async fn query(&self, ask: QueryAsk) -> Result<QueryAnswer, SubmitError> {
-        tables::query(&self.core, tables::By::Client, ask).await
+    pub async fn query(&self, label: &str, ask: QueryAsk) -> Result<QueryAnswer, SubmitError> {
+        tables::query(&self.core, tables::By::Client(label.to_owned()), ask).await
     }
 
     /// What is remembered of the requests on rows that an entity's open visit has made.

@@ -9,7 +9,7 @@ use crate::dispatch::Running;
 use crate::error::SubmitError;
 use crate::gate::Gate;
 use crate::probe::{Call, Probe, Reply};
-use crate::{read, tables, views};
+use crate::{read, tables};
 use interlock_kernel::command::{Change, Command, LeaseAsk, Outcome, Verb};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::{Name, Principal};
@@ -319,24 +319,11 @@ impl Attempt {
     /// Reads rows by filter, as they are durable now.
     ///
     /// # Errors
-    /// [`SubmitError::Rejected`] with `denied`, `not_found`, `invalid`, `limit` or `unavailable`; what kept the store
-    /// from reading.
+    /// [`SubmitError::Rejected`] with `denied`, `not_found`, `invalid`, `limit`, `unavailable`, or `fenced` for a late
+    /// owner; what kept the store from reading.
     pub async fn query(&self, ask: QueryAsk) -> Result<QueryAnswer, SubmitError> {
         self.before(|| Call::Query(&ask)).await;
-        let start = self.start();
-        let entity = &start.claim.execution.entity;
-        let machine = views::revision(&self.core, entity.machine.clone(), start.revision).await?;
-        let found = match machine {
-            Some(revision) => {
-                let (execution, documents) = (start.claim.execution.clone(), start.documents.clone());
-                let by = tables::By::Step(revision.machine.clone(), execution, documents);
-                tables::query(&self.core, by, ask.clone()).await
-            }
-            None => {
-                Err(StoreError::Corrupt { expected: "the revision of an attempt".to_owned(), got: "none".to_owned() }
-                    .into())
-            }
-        };
+        let found = tables::query(&self.core, tables::By::Step(self.start().claim.clone()), ask.clone()).await;
         let reply = found.as_ref().map_or_else(Reply::Refused, Reply::Found);
         self.after(Some(Call::Query(&ask)), reply);
         found

@@ -9,10 +9,9 @@ use crate::txn;
 use interlock_kernel::command::{Command, Outcome, Verb};
 use interlock_kernel::doc::Digest;
 use interlock_kernel::ids::{EntityId, ExecutionId, Principal, RowKey, TableName};
-use interlock_kernel::machine::Machine;
 use interlock_kernel::record::{IndexStage, Key, Memo, Record, Row, RowEntry, TableHead, TableSpec};
 use interlock_kernel::rows::{QueryAnswer, QueryAsk, Reader};
-use interlock_kernel::view::{Documents, View};
+use interlock_kernel::view::{Claim, View};
 use interlock_store::{Span, StoreError};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -139,8 +138,10 @@ pub(crate) async fn memos(core: &Arc<Core>, entity: EntityId) -> Result<Vec<(Dig
 /// Who reads rows.
 #[derive(Clone, Debug)]
 pub(crate) enum By {
-    Client,
-    Step(Arc<Machine>, ExecutionId, Documents),
+    /// A client, by what it calls itself.
+    Client(String),
+    /// A step.
+    Step(Claim),
 }
 
 /// Rows by filter.
@@ -149,8 +150,8 @@ pub(crate) async fn query(core: &Arc<Core>, by: By, ask: QueryAsk) -> Result<Que
     let answer = look(core, move |view, stamp| {
         let now = txn::now(stamp, shared.session());
         let reader = match &by {
-            By::Client => Reader::Client,
-            By::Step(machine, execution, documents) => Reader::Step(machine, execution, documents),
+            By::Client(label) => Reader::Client(label),
+            By::Step(claim) => Reader::Step(claim),
         };
         interlock_kernel::query(view, shared.book(), now, reader, &ask)
     });

@@ -193,10 +193,10 @@ pub struct QueryAsk {
 /// Who reads rows.
 #[derive(Clone, Copy, Debug)]
 pub enum Reader<'a> {
-    /// A client.
-    Client,
-    /// A step of this revision of a machine, in this execution.
-    Step(&'a crate::machine::Machine, &'a crate::ids::ExecutionId, &'a crate::view::Documents),
+    /// A client, by what it calls itself.
+    Client(&'a str),
+    /// A step.
+    Step(&'a crate::view::Claim),
 }
 
 /// The rows that a query found.

@@ -85,6 +85,9 @@ pub(crate) struct Query {
     /// What comes behind an earlier answer: its `next`.
     #[arg(long, value_name = "NEXT")]
     pub(crate) after: Option<String>,
+    /// What you call yourself: `execution` in values.
+    #[arg(long = "as", value_name = "LABEL")]
+    pub(crate) label: Option<String>,
 }
 
 /// `row put`.

@@ -55,8 +55,14 @@ impl Client {
         self.json(self.in_table(Method::GET, table, &["rows", key.as_str()]), Again::Yes).await
     }
 
-    pub(crate) async fn query_rows(&self, table: &TableName, request: &impl Serialize) -> Result<RowPage, Failed> {
-        self.json(self.in_table(Method::POST, table, &["query"]).json(request), Again::Yes).await
+    pub(crate) async fn query_rows(
+        &self,
+        table: &TableName,
+        request: &impl Serialize,
+        label: Option<&str>,
+    ) -> Result<RowPage, Failed> {
+        let post = self.in_table(Method::POST, table, &["query"]).json(request);
+        self.json(labelled(post, label), Again::Yes).await
     }
 
     pub(crate) async fn put_row<T: DeserializeOwned>(
@@ -100,8 +106,11 @@ impl Client {
 }
 
 fn asked(request: RequestBuilder, asking: &Asking) -> RequestBuilder {
-    let request = request.header("Idempotency-Key", &asking.id);
-    match &asking.label {
+    labelled(request.header("Idempotency-Key", &asking.id), asking.label.as_deref())
+}
+
+fn labelled(request: RequestBuilder, label: Option<&str>) -> RequestBuilder {
+    match label {
         Some(label) => request.query(&[("as", label)]),
         None => request,
     }

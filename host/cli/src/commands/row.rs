@@ -60,7 +60,7 @@ async fn query(args: Query, client: &Client, out: Out) -> Result<(), Failed> {
         after: args.after,
         fields: some(which.fields),
     };
-    let page = client.query_rows(&args.table, &request).await?;
+    let page = client.query_rows(&args.table, &request, args.label.as_deref()).await?;
     out.result(&page, |_| show::rows(&page.rows));
     if let Some(next) = &page.next {
         out.hint(&format!("there may be more: --after '{next}'"));

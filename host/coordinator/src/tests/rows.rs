@@ -191,7 +191,7 @@ async fn works(open_store: impl Fn() -> Arc<dyn Store>) {
     };
     let filter = Filter { any: vec![vec![done]] };
     for order in [OrderBy::Created, OrderBy::Index(parse("by-status"))] {
-        let answer = accepted(host.query(query(filter.clone(), Order { by: order, descending: true })).await);
+        let answer = accepted(host.query("client", query(filter.clone(), Order { by: order, descending: true })).await);
         let keys: Vec<&str> = answer.rows.iter().map(|row| row.key.as_str()).collect();
         let wanted: Vec<String> = (0..ROWS).rev().map(|n| format!("j{n:04}")).collect();
         assert_eq!(keys, wanted);

@@ -25,14 +25,7 @@ use interlock_kernel::value::Filter;
 use interlock_manifest::rows::{self, Asks};
 use serde_json::Value;
 
-async fn one(
-    app: &App,
-    (kind, table): (&str, &TableName),
-    uri: &Uri,
-    headers: &HeaderMap,
-    body: Value,
-) -> Result<Response, Problem> {
-    let caller = Caller::read(uri, headers)?;
+async fn one(app: &App, (kind, table): (&str, &TableName), caller: Caller, body: Value) -> Result<Response, Problem> {
     let op = rows::op(&of_path(body, kind, table)?, Asks::Client).map_err(misread)?;
     let answered = ask(app, caller, RowsAsk { require: Vec::new(), ops: vec![op] }).await.map_err(whole)?;
     let answer = answered.one()?.clone();
@@ -118,11 +111,10 @@ async fn since(app: &App, table: &TableName, shown: &RowShown) -> Result<Option<
 pub(crate) async fn put(
     State(app): State<Shared>,
     RowPath(table, key): RowPath,
-    uri: Uri,
+    caller: Caller,
     headers: HeaderMap,
     AnyJson(value): AnyJson,
 ) -> Result<Response, Problem> {
-    let caller = Caller::read(&uri, &headers)?;
     let expect = match (if_match(&headers, "version")?, if_none(&headers)?) {
         (Some(_), true) => return Err(Problem::invalid("If-None-Match", "If-Match or If-None-Match", "both")),
         (Some(version), false) => Some(Found::Version(version)),
@@ -162,7 +154,7 @@ pub(crate) async fn put(
 pub(crate) async fn delete(
     State(app): State<Shared>,
     RowPath(table, key): RowPath,
-    uri: Uri,
+    caller: Caller,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     // Unread it would delete what it was to keep.
@@ -170,7 +162,6 @@ pub(crate) async fn delete(
         let expected = "none: a condition of a delete is the `where` of a delete in /v1/transact";
         return Err(Problem::invalid("If-Match", expected, text));
     }
-    let caller = Caller::read(&uri, &headers)?;
     let what = RowAsk::Delete { key: named(&key), filter: Filter::default() };
     let answered = ask(&app, caller, on_row(&table, what)).await.map_err(whole)?;
     let body = rows::answer(answered.one()?);
@@ -195,11 +186,10 @@ pub(crate) async fn delete(
 pub(crate) async fn update(
     State(app): State<Shared>,
     TablePath(table): TablePath,
-    uri: Uri,
-    headers: HeaderMap,
+    caller: Caller,
     AnyJson(body): AnyJson,
 ) -> Result<Response, Problem> {
-    one(&app, ("update", &table), &uri, &headers, body).await
+    one(&app, ("update", &table), caller, body).await
 }
 
 /// Inserts a row if it is absent, changes it otherwise. An empty `set` leaves a row alone that is there.
@@ -220,11 +210,10 @@ pub(crate) async fn update(
 pub(crate) async fn upsert(
     State(app): State<Shared>,
     TablePath(table): TablePath,
-    uri: Uri,
-    headers: HeaderMap,
+    caller: Caller,
     AnyJson(body): AnyJson,
 ) -> Result<Response, Problem> {
-    one(&app, ("upsert", &table), &uri, &headers, body).await
+    one(&app, ("upsert", &table), caller, body).await
 }
 
 /// Takes rows that nobody else takes, in order, marked as they are taken.
@@ -248,11 +237,10 @@ pub(crate) async fn upsert(
 pub(crate) async fn claim(
     State(app): State<Shared>,
     TablePath(table): TablePath,
-    uri: Uri,
-    headers: HeaderMap,
+    caller: Caller,
     AnyJson(body): AnyJson,
 ) -> Result<Response, Problem> {
-    one(&app, ("claim", &table), &uri, &headers, body).await
+    one(&app, ("claim", &table), caller, body).await
 }
 
 /// Reads rows by filter, on one snapshot of the store.
@@ -260,7 +248,10 @@ pub(crate) async fn claim(
 /// A filter that no index serves looks at 10,000 rows at most, and is then refused with the index that would help.
 #[utoipa::path(
     post, path = "/v1/tables/{table}/query", tag = "rows", operation_id = "query_rows", request_body = QueryRequest,
-    params(("table" = String, Path, description = "The table's name")),
+    params(
+        ("table" = String, Path, description = "The table's name"),
+        ("as" = Option<String>, Query, description = "What the client calls itself: what `{\"from\": \"execution\"}` is to it"),
+    ),
     responses(
         (status = 200, description = "A page", body = RowPage),
         (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json"),
@@ -270,12 +261,11 @@ pub(crate) async fn claim(
 pub(crate) async fn query(
     State(app): State<Shared>,
     TablePath(table): TablePath,
-    uri: Uri,
+    caller: Caller,
     AnyJson(body): AnyJson,
 ) -> Result<Json<Value>, Problem> {
-    Params::read(&uri, &[])?;
     let ask = rows::query(&of_path(body, "query", &table)?, Asks::Client).map_err(misread)?;
-    match app.coordinator.query(ask).await {
+    match app.coordinator.query(&caller.label, ask).await {
         Ok(answer) => Ok(Json(rows::found(&answer))),
         Err(SubmitError::Rejected(refused)) => Err(app.explain_on(&table, Problem::from(&*refused)).await),
         Err(error) => Err(error.into()),
@@ -301,11 +291,9 @@ pub(crate) async fn query(
 )]
 pub(crate) async fn transact(
     State(app): State<Shared>,
-    uri: Uri,
-    headers: HeaderMap,
+    caller: Caller,
     AnyJson(body): AnyJson,
 ) -> Result<Response, Problem> {
-    let caller = Caller::read(&uri, &headers)?;
     let wanted = rows::ask(&body, Asks::Client).map_err(misread)?;
     let answered = ask(&app, caller, wanted).await?;
     let answers: Vec<Value> = answered.answers.iter().map(rows::answer).collect();

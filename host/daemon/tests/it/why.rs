@@ -182,20 +182,20 @@ async fn an_execution_says_which_rows_it_has_and_since_when() -> anyhow::Result<
             and 0 more
         job-2 is worked on
             jobs/job-2 of this execution
-            jobs/job-1 of worker/a@10.1
+            jobs/job-1 of worker/a@13.1
             and 0 more
         at rest
-            jobs/job-2 of worker/a@10.2
-            jobs/job-1 of worker/a@10.1
+            jobs/job-2 of worker/a@13.2
+            jobs/job-1 of worker/a@13.1
             and 0 more
-        of worker/a@10.1
-            jobs/job-1 of worker/a@10.1
+        of worker/a@13.1
+            jobs/job-1 of worker/a@13.1
             and 0 more
-        of worker/a@10.2
-            jobs/job-2 of worker/a@10.2
+        of worker/a@13.2
+            jobs/job-2 of worker/a@13.2
             and 0 more
         job-1 is done
-            jobs/job-2 of worker/a@10.2
+            jobs/job-2 of worker/a@13.2
             and 0 more
     "#]]
     .assert_eq(&said);

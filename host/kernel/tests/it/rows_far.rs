@@ -127,6 +127,22 @@ fn a_refusal_says_which_index_would_help() {
         ("row.x gt 3", "an index on [x]"),
         ("row.x ge 3", "an index on [x]"),
         ("row.x exists true", field),
+        // Each alternative is served by an index of its own.
+        ("row.x eq 1 or row.y gt 1", "an index on [x] and an index on [y]"),
+        ("row.x eq 1 or row.x eq 2", "an index on [x]"),
+        ("row.x eq 1 or row.y exists true", field),
+        // As a declaration writes them, and no more than it may have.
+        (r#"row.x\.y.z[0] eq 1 and row.row eq 1"#, r"an index on [x\.y.z[0], row.row]"),
+        (
+            "row.a eq 1 and row.b eq 1 and row.a eq 1 and row.c eq 1 and row.d eq 1 and row.e eq 1",
+            "an index on [a, b, c, d]",
+        ),
+        // What is not a field of the row is in no index.
+        ("row eq 1", field),
+        ("row eq 1 and row.x eq 1", "an index on [x]"),
+        ("row gt 1 and row.x gt 1", "an index on [x]"),
+        ("event.created eq 1 and row.x lt 1", "an index on [x]"),
+        ("data.created lt 1", field),
     ] {
         let refused = look(&filter(text), 1).unwrap_err();
         let expected = format!("at most 10000 rows to look at (rows_scanned_max): {help} would help");

@@ -1,17 +1,19 @@
 //! Queries: how much they answer, where they go on, and which index may serve them.
 
-use crate::build::{comparison, filter, name};
+use crate::build::{comparison, doc, filter, name};
 use crate::rows::{
-    all, answers, check, claim, client, declared, four, index, key, many, one, op, put, queue, refused, status, taken,
-    tended, update,
+    again, all, answers, check, claim, client, declared, four, index, key, many, one, op, put, queue, refused, status,
+    taken, tended, update, worker, working_with,
 };
 use crate::rows_walk::{ask, keys, page, pages, take};
 use crate::world::World;
+use interlock_kernel::command::{Change, Verb};
 use interlock_kernel::limits::{COMPARISONS_MAX, ROWS_BYTES_MAX, ROWS_MAX};
 use interlock_kernel::record::{IndexStage, Key};
 use interlock_kernel::rejection::Code;
-use interlock_kernel::rows::{Order, OrderBy, RowAsk};
+use interlock_kernel::rows::{Order, OrderBy, QueryAsk, Reader, RowAsk};
 use interlock_kernel::value::Filter;
+use interlock_kernel::view::Claim;
 
 fn by(index: &str) -> Order {
     Order { by: OrderBy::Index(name(index)), descending: false }
@@ -86,9 +88,10 @@ fn where_to_go_on_is_what_an_earlier_answer_said() {
     let world = four(&queue(&[]));
     let next = page(&world, &everything(1, None)).unwrap().next.unwrap();
     assert_eq!(keys(&page(&world, &everything(1, Some(next.clone()))).unwrap()), ["a"]);
-    assert!(next.ends_with(".1.d") && next.starts_with('.'), "{next}");
+    assert!(next.ends_with(".1.d") && next.starts_with("created.."), "{next}");
     for bad in ["", "d", "00.2.1", "0.2.1.d", "zz.2.1.d", "é0.2.1.d", "0é.2.1.d", "00.x.1.d", "00.2.x.d", "00.2.1."] {
-        let refused = page(&world, &everything(1, Some(bad.to_owned()))).unwrap_err();
+        let bad = format!("created.{bad}");
+        let refused = page(&world, &everything(1, Some(bad.clone()))).unwrap_err();
         assert_eq!((refused.code, refused.got), (Code::Invalid, format!("{bad:?}")));
         assert_eq!(refused.expected, "the `next` of an earlier answer to the same query");
     }
@@ -137,6 +140,77 @@ fn an_index_that_serves_the_filter_says_nothing_of_the_order_of_another() {
     assert_eq!(keys(&page(&world, &ask(10, None)).unwrap()), ["a", "b", "c", "d"]);
     let first = page(&world, &ask(2, None)).unwrap();
     assert_eq!(keys(&page(&world, &ask(2, first.next)).unwrap()), ["c", "d"]);
+}
+
+#[test]
+fn an_order_is_the_same_whichever_indexes_serve_the_filter() {
+    let either = filter(r#"row.status eq "x" and row.kind eq 1 or row.status eq "y" and row.kind eq 1"#);
+    for indexes in [
+        &[("by-status", &["status", "n"][..])][..],
+        &[("by-status", &["status", "n"]), ("by-kind", &["kind", "status"])],
+        &[("by-status", &["status", "n"]), ("by-kind", &["kind"])],
+    ] {
+        let mut world = World::bare();
+        world.open();
+        world.ok(declared(&queue(indexes)));
+        for (at, n, status) in [("a", 4, "x"), ("b", 3, "y"), ("c", 2, "x"), ("d", 1, "y")] {
+            one(&mut world, put(at, &format!(r#"{{"kind":1,"n":{n},"status":"{status}"}}"#)));
+        }
+        for limit in 1..=4 {
+            assert_eq!(pages(&world, &either, &by("by-status"), limit), ["d", "c", "b", "a"], "{indexes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_page_of_one_order_is_no_place_in_another() {
+    let mut world = four(&queue(&[("by-n", &["n"]), ("by-status", &["status", "n"])]));
+    let updated = Order { by: OrderBy::Updated, descending: false };
+    let any = Filter::default();
+    let orders = [
+        ask(&any, &Order::default(), 1, None),
+        ask(&any, &updated, 1, None),
+        ask(&any, &by("by-n"), 1, None),
+        ask(&any, &by("by-status"), 1, None),
+        ask(&status("pending"), &by("by-status"), 1, None),
+    ];
+    for (nth, first) in orders.iter().enumerate() {
+        let after = page(&world, first).unwrap().next;
+        for (mth, second) in orders.iter().enumerate() {
+            let went_on = page(&world, &QueryAsk { after: after.clone(), ..second.clone() });
+            if nth == mth {
+                assert_eq!(went_on.unwrap().rows.len(), 1);
+                continue;
+            }
+            let refused = went_on.unwrap_err();
+            assert_eq!(refused.code, Code::Invalid, "{nth} {mth}");
+            assert_eq!(refused.got, "one of another order, or of an index that was declared anew since");
+        }
+    }
+    let after = page(&world, &orders[2]).unwrap().next;
+    world.ok(declared(&queue(&[("by-n", &["n", "status"])])));
+    tended(&mut world);
+    let refused = page(&world, &QueryAsk { after, ..orders[2].clone() }).unwrap_err();
+    assert!(refused.expected.ends_with("begin again, without `after`"), "{refused}");
+}
+
+#[test]
+fn a_step_reads_by_its_documents_as_they_are_and_a_late_one_reads_nothing() {
+    let with = worker().data(r#"{"n":3}"#);
+    let (mut world, id) = working_with(&queue(&[]), with);
+    let read = |world: &World, claim: &Claim, text: &str| {
+        let ask = ask(&all(text), &Order::default(), 9, None);
+        interlock_kernel::query(&world.records, &world.rules, world.now(), Reader::Step(claim), &ask).unwrap()
+    };
+    let claim = world.claim(&id);
+    assert_eq!(keys(&read(&world, &claim, "row.n eq data.n").unwrap()), ["c"]);
+    world.save(&id, Change { data: Some(doc(r#"{"n":4}"#)), ..Change::default() }).unwrap();
+    assert_eq!(keys(&read(&world, &claim, "row.n eq data.n").unwrap()), ["d"], "as they are now");
+    again(&mut world, &id);
+    assert_eq!(read(&world, &claim, "row.n eq data.n").unwrap_err().code, Code::Fenced);
+    world.ok(Verb::Kill { entity: id.clone(), reason: "test".to_owned() });
+    world.ok(Verb::Delete(id));
+    assert_eq!(read(&world, &claim, "row.n eq data.n").unwrap_err().code, Code::Fenced, "nor one that is gone");
 }
 
 #[test]

@@ -108,7 +108,7 @@ pub(crate) fn ask(filter: &Filter, order: &Order, limit: u32, after: Option<Stri
 
 /// One page of a query.
 pub(crate) fn page(world: &World, ask: &QueryAsk) -> Result<QueryAnswer, Rejection> {
-    interlock_kernel::query(&world.records, &world.rules, world.now(), Reader::Client, ask).unwrap()
+    interlock_kernel::query(&world.records, &world.rules, world.now(), Reader::Client("client"), ask).unwrap()
 }
 
 /// The keys of a page.

@@ -4,7 +4,9 @@ use crate::app::App;
 use crate::extract::{Params, event_id};
 use crate::problem::Problem;
 use axum::Json;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use interlock_coordinator::SubmitError;
 use interlock_kernel::command::{Command, Outcome, Verb};
@@ -23,25 +25,32 @@ const REPLAYED: &str = "idempotent-replayed";
 pub(super) const NOBODY: &str = "local";
 
 /// Who asks, and under which id.
-pub(super) struct Caller {
+pub(crate) struct Caller {
     pub(super) label: String,
     pub(super) id: Option<EventId>,
 }
 
-impl Caller {
-    pub(super) fn read(uri: &Uri, headers: &HeaderMap) -> Result<Self, Problem> {
-        let params = Params::read(uri, &["as"])?;
-        let label = params.text("as").unwrap_or(NOBODY);
-        // What an execution has claimed is its own to settle: nobody else may be called so.
-        let good = (1..=KEY_BYTES_MAX).contains(&label.len())
-            && !label.chars().any(char::is_control)
-            && label.parse::<ExecutionRef>().is_err();
-        if !good {
-            let expected = format!("1 to {KEY_BYTES_MAX} bytes without control characters that are no execution's id");
-            return Err(Problem::invalid("query.as", expected, format_args!("{label:?}")));
-        }
-        Ok(Self { label: label.to_owned(), id: event_id(headers)? })
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let params = Params::read(&parts.uri, &["as"])?;
+        Ok(Self { label: label(&params)?, id: event_id(&parts.headers)? })
     }
+}
+
+/// What a client calls itself.
+fn label(params: &Params) -> Result<String, Problem> {
+    let label = params.text("as").unwrap_or(NOBODY);
+    // What an execution has claimed is its own to settle: nobody else may be called so.
+    let good = (1..=KEY_BYTES_MAX).contains(&label.len())
+        && !label.chars().any(char::is_control)
+        && label.parse::<ExecutionRef>().is_err();
+    if !good {
+        let expected = format!("1 to {KEY_BYTES_MAX} bytes without control characters that are no execution's id");
+        return Err(Problem::invalid("query.as", expected, format_args!("{label:?}")));
+    }
+    Ok(label.to_owned())
 }
 
 /// What was answered, and whether it had been before.

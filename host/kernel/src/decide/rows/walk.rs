@@ -4,12 +4,12 @@
 use super::draft::{TableDraft, position};
 use super::order;
 use crate::ids::{RowKey, TableName};
-use crate::limits::ROWS_SCANNED_MAX;
+use crate::limits::{INDEX_FIELDS_MAX, ROWS_SCANNED_MAX};
 use crate::record::{Index, IndexStage, Key, Place, Row};
 use crate::rejection::{Code, Rejection};
 use crate::rows::{Order, OrderBy};
 use crate::table::Tie;
-use crate::value::{Comparison, Filter, Operator, Path, Roots, Verdict};
+use crate::value::{Comparison, Filter, Operator, Path, Root, Roots, Verdict};
 use crate::view::{IndexSpan, Span, Stop};
 use serde_json::Value as Json;
 use std::cmp::Ordering;
@@ -102,33 +102,38 @@ fn by(table: &TableDraft<'_>, order: &Order) -> Result<(Option<Index>, Tie), Rej
     }
 }
 
+/// What an alternative compares a field with, in one of these ways.
+fn compared(all: &[Comparison], roots: &Roots<'_>, field: &Path, operators: &[Operator]) -> Option<Json> {
+    let fits = |one: &&Comparison| one.field == *field && operators.contains(&one.operator);
+    all.iter().filter(fits).find_map(|one| roots.value(&one.value))
+}
+
+fn bytes(value: &Json) -> Vec<u8> {
+    let mut out = Vec::new();
+    order::put(Some(value), &mut out);
+    out
+}
+
+/// The values of an index's first fields, as far as an alternative fixes them.
+fn fixed(index: &Index, all: &[Comparison], roots: &Roots<'_>) -> Vec<Vec<u8>> {
+    let value = |field| compared(all, roots, field, &[Operator::Eq]);
+    index.spec.fields.iter().map_while(|field| value(field).map(|value| bytes(&value))).collect()
+}
+
 fn plan(index: &Index, all: &[Comparison], roots: &Roots<'_>, by: Option<&Index>, tie: Tie) -> Plan {
-    let on = |field: &Path, operators: &[Operator]| {
-        let fits = move |one: &&Comparison| one.field == *field && operators.contains(&one.operator);
-        all.iter().filter(fits).find_map(|one| Some((one.operator, roots.value(&one.value)?)))
-    };
-    let bytes = |value: &Json| {
-        let mut out = Vec::new();
-        order::put(Some(value), &mut out);
-        out
-    };
-    let fixed: Vec<Vec<u8>> = index
-        .spec
-        .fields
-        .iter()
-        .map_while(|field| on(field, &[Operator::Eq]).map(|(_, value)| bytes(&value)))
-        .collect();
+    let fixed = fixed(index, all, roots);
     let prefix = fixed.concat();
     let (mut from, mut to, mut ranged) = (prefix.clone(), order::behind(&prefix), false);
     if let Some(field) = index.spec.fields.get(fixed.len()) {
-        let (low, high) = (on(field, &[Operator::Gt, Operator::Ge]), on(field, &[Operator::Lt, Operator::Le]));
-        let kinds = low.as_ref().or(high.as_ref()).and_then(|(_, value)| order::kind(value));
+        let on = |operators: &[Operator]| compared(all, roots, field, operators);
+        let (low, high) = (on(&[Operator::Gt, Operator::Ge]), on(&[Operator::Lt, Operator::Le]));
+        let kinds = low.as_ref().or(high.as_ref()).and_then(order::kind);
         if let Some((first, behind)) = kinds {
             ranged = true;
             let with = |bytes: &[u8]| [&prefix[..], bytes].concat();
-            from = low.map_or_else(|| with(&[first]), |(_, value)| with(&bytes(&value)));
+            from = low.map_or_else(|| with(&[first]), |value| with(&bytes(&value)));
             to = match high {
-                Some((_, value)) => order::behind(&with(&bytes(&value))),
+                Some(value) => order::behind(&with(&bytes(&value))),
                 None => Some(with(&[behind])),
             };
         }
@@ -157,11 +162,9 @@ impl Walk {
             plans.extend(best);
         }
         let sorted = plans.iter().all(|plan| plan.sorted);
-        // What every alternative fixes says nothing about the order.
-        let fixed = |plan: &Plan| {
-            if by.as_ref().is_some_and(|by| by.number == plan.index.number) { plan.fixed.len() } else { 0 }
-        };
-        let skipped = plans.iter().map(fixed).min().unwrap_or_default();
+        // What every alternative fixes says nothing about the order, whichever indexes serve them.
+        let fixes = |by: &Index| alternatives.iter().map(|all| fixed(by, all, &wanted.roots).len()).min();
+        let skipped = by.as_ref().and_then(fixes).unwrap_or_default();
         let mut streams: Vec<Stream> = Vec::new();
         for plan in plans {
             // What an earlier page ended with, as it stands in this index.
@@ -185,6 +188,16 @@ impl Walk {
         own.sort_unstable_by(|a, b| ranking.compare(a, b));
         streams.push(Stream { head: own.into(), rest: None });
         Ok(Self { streams, ranking, sorted, seen: BTreeSet::new(), looked_at: 0, found: None })
+    }
+
+    /// What the order is by, as long as its index is not declared anew: a rank is one of this order only.
+    pub(super) fn order(&self) -> String {
+        let Ranking { by, tie, skipped, .. } = &self.ranking;
+        match (by, tie) {
+            (Some(by), _) => format!("{}-{skipped}", by.number),
+            (None, Tie::Created) => "created".to_owned(),
+            (None, Tie::Updated) => "updated".to_owned(),
+        }
     }
 
     /// The next row that matches.
@@ -306,26 +319,48 @@ impl Ranking {
 
 /// No index serves the filter, and the bound on looking for it is reached.
 fn too_far(table: &TableName, filter: &Filter) -> Rejection {
-    let name = |one: &Comparison| {
-        let name = one.field.to_string();
-        name.strip_prefix("row.").unwrap_or(&name).to_owned()
+    let mut indexes: Vec<String> = Vec::new();
+    let mut serve = !filter.any.is_empty();
+    for all in &filter.any {
+        let fields = served_by(all);
+        serve &= !fields.is_empty();
+        let index = format!("an index on [{}]", fields.join(", "));
+        if !indexes.contains(&index) {
+            indexes.push(index);
+        }
+    }
+    let help = match serve {
+        false => "a filter that compares a field with a value, and an index on that field".to_owned(),
+        true => indexes.join(" and "),
     };
-    let all = || filter.any.iter().flatten();
+    let expected = format!("at most {ROWS_SCANNED_MAX} rows to look at (rows_scanned_max): {help} would help");
+    Rejection::new(Code::Limit, format!("table {table}"), expected, "more, and not enough of them match")
+}
+
+/// The fields of an index that would serve one alternative, as a declaration writes them.
+fn served_by(all: &[Comparison]) -> Vec<String> {
+    // Of the row, and not the whole of it: nothing else can be in an index.
+    let in_row = |one: &&Comparison| one.field.root == Root::Row && !one.field.segments.is_empty();
     let mut fields: Vec<String> = Vec::new();
-    for name in all().filter(|one| one.operator == Operator::Eq).map(name) {
-        if !fields.contains(&name) {
+    let fixed = all.iter().filter(in_row).filter(|one| one.operator == Operator::Eq);
+    for name in fixed.map(|one| name(&one.field)) {
+        if fields.len() < INDEX_FIELDS_MAX && !fields.contains(&name) {
             fields.push(name);
         }
     }
     if fields.is_empty() {
-        fields.extend(all().find(|one| has_order(one.operator)).map(name));
+        let ranged = all.iter().filter(in_row).find(|one| has_order(one.operator));
+        fields.extend(ranged.map(|one| name(&one.field)));
     }
-    let help = match fields.is_empty() {
-        true => "a filter that compares a field with a value, and an index on that field".to_owned(),
-        false => format!("an index on [{}]", fields.join(", ")),
-    };
-    let expected = format!("at most {ROWS_SCANNED_MAX} rows to look at (rows_scanned_max): {help} would help");
-    Rejection::new(Code::Limit, format!("table {table}"), expected, "more, and not enough of them match")
+    fields
+}
+
+/// A field of the row without `row.`, unless it would be read as the row itself.
+fn name(field: &Path) -> String {
+    let text = field.to_string();
+    let short = text.strip_prefix("row.").unwrap_or(&text);
+    let is_row = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+    if short.strip_prefix("row").is_some_and(is_row) { text } else { short.to_owned() }
 }
 
 fn has_order(operator: Operator) -> bool {
