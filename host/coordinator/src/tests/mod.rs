@@ -4,6 +4,7 @@
 //!
 //! `UPDATE_EXPECT=1 cargo test -p interlock-coordinator` rewrites the transcripts.
 
+mod asks;
 mod codec;
 mod crowd;
 mod effects;
