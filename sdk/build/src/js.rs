@@ -17,6 +17,10 @@ const NODE: Needed = Needed { name: "node", version: "", purpose: "runs the buil
 const COMPONENTIZE: Needed =
     Needed { name: "@bytecodealliance/componentize-js", version: "0.23.0", purpose: "makes a component of the bundle" };
 
+/// componentize-js imports it without naming it among what it depends on.
+const SHIM: Needed =
+    Needed { name: "@bytecodealliance/preview2-shim", version: "0.25.0", purpose: "is imported by componentize-js" };
+
 const ESBUILD: Needed = Needed { name: "esbuild", version: "0.28.2", purpose: "bundles the step with what it imports" };
 
 const TYPESCRIPT: Needed = Needed { name: "typescript", version: "7.0.2", purpose: "checks the types" };
@@ -38,7 +42,7 @@ impl Tools {
         })?;
         let mut versions = vec![format!("node {}", tools::version(&node)?)];
         let types = (source.language == Language::TypeScript).then_some(TYPESCRIPT);
-        let packages: Vec<Needed> = [COMPONENTIZE, ESBUILD].into_iter().chain(types).collect();
+        let packages: Vec<Needed> = [COMPONENTIZE, SHIM, ESBUILD].into_iter().chain(types).collect();
         for needed in &packages {
             versions.push(format!("{} {}", needed.name, package(source, *needed, &packages)?));
         }
