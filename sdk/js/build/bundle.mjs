@@ -86,7 +86,7 @@ function problem({ text, location }) {
 /** Of a source its path as seen from the folder; undefined if the author did not write it. */
 function own({ folder, sdk, work }) {
   return (source) => {
-    const path = resolve(work, source);
+    const path = resolve(work, decodeURIComponent(source));
     const others = within(sdk, path) || path.includes("/node_modules/") || path.endsWith(ENTRY);
     return others ? undefined : relative(folder, path);
   };
