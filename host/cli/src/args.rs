@@ -1,10 +1,12 @@
 //! The command line: what can be asked, and how it is explained.
 
+mod author;
 mod lease;
 mod row;
 mod schedule;
 mod table;
 
+pub(crate) use author::{Dev, New};
 pub(crate) use lease::{Acquire, Lease, LeaseList, Right, Run, Terms};
 pub(crate) use row::{Caller, Claim, Delete, Put, Query, Row, Transact, UpdateRow, Upsert};
 pub(crate) use schedule::{Schedule, ScheduleDeclare, ScheduleList};
@@ -65,8 +67,12 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Shows everything at once, against a real daemon that goes away afterwards.
     Demo(Demo),
+    /// Makes a folder with a machine, its steps in one language, and scenarios that it passes.
+    New(New),
     /// Builds steps, in Rust, JavaScript, TypeScript, Python or C, into components.
     Build(Build),
+    /// Builds and deploys a machine on every change of its folder, and tells what becomes of its entities.
+    Dev(Dev),
     /// Checks manifests: every problem at once, with line and remedy.
     Check(Check),
     /// Says what a component can do, and what keeps it from being deployed.

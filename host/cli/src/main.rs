@@ -9,6 +9,7 @@ mod commands;
 mod demo;
 mod failed;
 mod out;
+mod own;
 mod show;
 
 use args::{Cli, Command};
@@ -55,6 +56,8 @@ async fn run(cli: Cli, out: Out) -> Result<(), Failed> {
         Command::Inspect(args) => commands::inspect::run(&args, out),
         Command::Test(args) => commands::test::run(args, out).await,
         Command::Explore(args) => commands::explore::run(args, out).await,
+        Command::New(args) => commands::new::run(&args, out),
+        Command::Dev(args) => commands::dev::run(args, &client(&global)?, out).await,
         Command::Deploy(args) => commands::deploy::run(args, &client(&global)?, out).await,
         Command::Machine(args) => commands::machine::run(args, &client(&global)?, out).await,
         Command::Entity(args) => commands::entity::run(args, &client(&global)?, out).await,

@@ -23,6 +23,10 @@ pub enum Language {
 }
 
 impl Language {
+    /// Every one.
+    pub const ALL: [Language; 5] =
+        [Language::Rust, Language::JavaScript, Language::TypeScript, Language::Python, Language::C];
+
     /// Its short name: `rust`, `js`, `ts`, `python`, `c`.
     #[must_use]
     pub fn name(self) -> &'static str {

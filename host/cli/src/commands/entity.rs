@@ -169,7 +169,8 @@ async fn watch(args: Watch, client: &Client, out: Out) -> Result<(), Failed> {
     super::watch(after, out, open, told).await
 }
 
-fn told(name: &str, data: &str, out: Out) {
+/// Tells one entry of a stream.
+pub(super) fn told(name: &str, data: &str, out: Out) {
     let entry: Result<WatchEntry, _> = serde_json::from_str(data);
     if let (Ok(entry), "entry") = (entry, name) {
         out.result(&entry, |_| show::watched(&entry));

@@ -1,7 +1,6 @@
 //! `interlock test`: plays scenarios on whole hosts in memory, under time that they move.
 
-mod watch;
-
+use super::files::Files;
 use super::input;
 use super::stage::{Found, Theatre, aside, find, manifest, only, scenarios_of, short};
 use crate::args::{Test, Update};
@@ -23,7 +22,7 @@ pub(crate) async fn run(args: Test, out: Out) -> Result<(), Failed> {
         return once(&args, &theatre, out).await?.verdict();
     }
     loop {
-        let before = watch::Files::of(&args.paths);
+        let before = Files::of(&args.paths);
         match once(&args, &theatre, out).await {
             Ok(_) => {}
             // What is wrong may be what the next change mends.

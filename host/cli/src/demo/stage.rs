@@ -4,20 +4,19 @@ use super::board::Board;
 use crate::client::Client;
 use crate::failed::{Failed, Silence};
 use crate::out::Out;
+use crate::own::{self, Logs, Started};
 use crate::show;
 use anyhow::Context;
 use interlock_build::Workspace;
 use interlock_daemon::api::EntityView;
 use interlock_kernel::ids::EntityId;
 use interlock_store::{Clock, SystemClock};
-use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+
+use tokio::process::Child;
 
 /// How long anything of the demo may take before it counts as not as it should be: far above what a loaded
 /// machine needs.
@@ -91,12 +90,6 @@ pub(crate) struct Stage<'a> {
     child: Child,
     url: String,
     folder: TempDir,
-}
-
-/// The line that `serve --json` prints, as far as it is needed.
-#[derive(Deserialize)]
-struct Started {
-    url: String,
 }
 
 impl<'a> Stage<'a> {
@@ -211,30 +204,14 @@ fn off_path() -> Option<PathBuf> {
 
 async fn serve(folder: &Path, listen: &str) -> Result<(Child, Started), Failed> {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(log_file(folder))?;
-    let mut child = Command::new(std::env::current_exe()?)
-        .args(["serve", "--json", "--log-format", "json", "--listen", listen, "--data"])
-        .arg(folder.join("data"))
-        .env("RUST_LOG", "info,interlock::attempt=debug")
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(log)
-        // A group of its own: Ctrl-C reaches the demo, which ends what it started.
-        .process_group(0)
-        .spawn()?;
-    let stdout = child.stdout.take().context("the daemon's output")?;
-    let mut line = String::new();
-    let read = tokio::time::timeout(PATIENCE, BufReader::new(stdout).read_line(&mut line)).await;
-    let started = read.ok().and_then(Result::ok).and_then(|_| serde_json::from_str::<Started>(&line).ok());
-    match started {
-        Some(started) => Ok((child, started)),
-        None => {
-            child.kill().await?;
+    let logs = Logs::File(log, "info,interlock::attempt=debug");
+    own::serve(&folder.join("data"), listen, logs).await.map_err(|failed| match failed {
+        Failed::Unreachable { url, why: Silence::Broken(why) } => {
             let log = std::fs::read_to_string(log_file(folder)).unwrap_or_default();
-            let why = Silence::Broken(format!("the demo's daemon did not start: {}{log}", line.trim()));
-            Err(Failed::Unreachable { url: listen.to_owned(), why })
+            Failed::Unreachable { url, why: Silence::Broken(format!("{why}{log}")) }
         }
-    }
+        other => other,
+    })
 }
 
 fn log_file(folder: &Path) -> PathBuf {

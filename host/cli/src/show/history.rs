@@ -56,10 +56,22 @@ fn tail(id: &str) -> &str {
     }
 }
 
-/// One entry as it happens.
+/// One entry as it happens, and below it why an attempt failed.
 pub(crate) fn watched(watched: &WatchEntry) -> String {
     let WatchEntry { entity, entry, .. } = watched;
-    format!("{}  {entity:<24}  version {:<4}  {:<40}  {}\n", clock(&entry.at), entry.version, entry.what, by(entry))
+    let mut text = format!(
+        "{}  {entity:<24}  version {:<4}  {:<40}  {}\n",
+        clock(&entry.at),
+        entry.version,
+        entry.what,
+        by(entry)
+    );
+    if let Some(failure) = &entry.failure {
+        for line in failure.reason.lines() {
+            text.push_str(&format!("{:10}{line}\n", ""));
+        }
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The command as a script meets it: output, exit codes, signals.
 
+mod author;
 mod gallery;
 mod leases;
 mod patterns;

@@ -9,18 +9,18 @@ use std::time::{Duration, SystemTime};
 const LOOK: Duration = Duration::from_millis(300);
 
 /// Folders that are written by builds, or belong to tools.
-const PASSED_OVER: [&str; 2] = ["target", "node_modules"];
+const PASSED_OVER: [&str; 3] = ["target", "node_modules", "__pycache__"];
 
 /// Folders below one another that are looked into: no machine's folder is as deep.
 const DEPTH_MAX: u32 = 12;
 
 /// Files and when they changed last.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Files(BTreeMap<PathBuf, (Option<SystemTime>, u64)>);
+pub(crate) struct Files(BTreeMap<PathBuf, (Option<SystemTime>, u64)>);
 
 impl Files {
     /// As they are now: those in folders, and in the folders of files.
-    pub(super) fn of(paths: &[PathBuf]) -> Self {
+    pub(crate) fn of(paths: &[PathBuf]) -> Self {
         let mut found = BTreeMap::new();
         for path in paths {
             let folder = if path.is_file() { path.parent() } else { Some(path.as_path()) };
@@ -30,7 +30,7 @@ impl Files {
     }
 
     /// Returns once they are not as they were.
-    pub(super) async fn changed(&self, paths: &[PathBuf]) {
+    pub(crate) async fn changed(&self, paths: &[PathBuf]) {
         while Self::of(paths) == *self {
             tokio::time::sleep(LOOK).await;
         }
