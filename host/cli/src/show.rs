@@ -25,12 +25,8 @@ pub(crate) use explore::{Searched, searched};
 pub(crate) use findings::{Sound, finding, report};
 pub(crate) use history::{When, history, watched};
 pub(crate) use lease::{held, lease, leases, watched_lease};
-<<<<<<< HEAD
 pub(crate) use machine::{built, bytes, deployed, inspection, machine, machines};
-=======
-pub(crate) use machine::{bytes, deployed, inspection, machine, machines};
 pub(crate) use made::made;
->>>>>>> 6e63853 (interlock new makes a folder that builds and passes its scenarios; interlock dev deploys it on every change)
 pub(crate) use paint::Paint;
 pub(crate) use refusal::{particulars, refusal};
 pub(crate) use row::{

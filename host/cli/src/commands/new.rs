@@ -108,5 +108,8 @@ fn filled(text: &str, name: &MachineName, language: Language, sdk: &Path) -> Str
 
 fn next(folder: &Path, language: Language) -> Vec<String> {
     let shown = folder.display();
-    install(language, folder).into_iter().chain([format!("interlock test {shown}"), format!("interlock dev {shown}")]).collect()
+    install(language, folder)
+        .into_iter()
+        .chain([format!("interlock test {shown}"), format!("interlock dev {shown}")])
+        .collect()
 }
