@@ -128,6 +128,8 @@ impl Clang<'_> {
         let mut clang = Command::new(self.program);
         clang.arg(format!("@{}", self.sdk.join("clang.flags").display()));
         clang.args(["-fno-color-diagnostics", "-Wno-unused-command-line-argument"]).current_dir(self.folder);
+        // What assert() says names files of the step, wherever it was built.
+        clang.arg(format!("-fmacro-prefix-map={}/=", self.folder.display()));
         clang
     }
 
