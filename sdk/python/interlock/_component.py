@@ -22,7 +22,6 @@ class WitWorld(wit_world.WitWorld):  # type: ignore[misc, unused-ignore]
 
     def run(self, step_name: str, entity: Any, event: Any) -> None:
         """Runs the step of this name; see ``wit/world.wit``."""
-        log.begin()
         try:
             find(step_name)(Entity(entity, _wit.event(event)))
         except Failure as told:

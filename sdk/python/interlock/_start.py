@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from . import _wit, shape, steps
+from . import _wit, log, shape, steps
 
 
 class Problem(Exception):
@@ -44,6 +44,7 @@ def load(main: str, more: Iterable[str], roots: tuple[str, ...]) -> None:
     for module in list(sys.modules.values()):
         if str(getattr(module, "__file__", None) or "").startswith(roots):
             shape.prepare(module)
+    log.begin()
     gc.collect()
     gc.freeze()  # what a component begins with is never garbage: no step looks through it
 

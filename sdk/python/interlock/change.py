@@ -149,6 +149,8 @@ def checkpoint(
 
 def mutations(changes: Mutations) -> tuple[Mutation, ...]:
     """Changes as the host takes them: a list, in order."""
+    if not changes:
+        return ()
     if isinstance(changes, Mapping):
         return tuple(Set(field, value) for field, value in changes.items())
     return tuple(changes)

@@ -81,7 +81,7 @@ _OUT, _ERR = Lines(logging.INFO), Lines(logging.WARNING)
 
 
 def begin() -> None:
-    """Directs everything to the host, as an attempt begins. A component is built without a host to tell."""
+    """Directs everything to the host, for good: the last thing that is done as a component is built."""
     sys.stdout, sys.stderr = _OUT, _ERR
     root = logging.getLogger()
     kept = [handler for handler in root.handlers if type(handler) is not logging.StreamHandler]
@@ -95,7 +95,7 @@ def begin() -> None:
 
 
 def end() -> None:
-    """Hands over what was printed without a line feed."""
+    """Hands over what was printed without a line feed, as an attempt ends."""
     _OUT.finish()
     _ERR.finish()
 

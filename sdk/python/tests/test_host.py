@@ -361,9 +361,9 @@ class Logging(unittest.TestCase):
 @unittest.skipIf(TOOL is None, WITHOUT_TOOL)
 class Attempts(unittest.TestCase):
     def setUp(self) -> None:
-        for patch in (mock.patch.dict(steps.STEPS, clear=True), mock.patch.object(log, "begin")):
-            patch.start()
-            self.addCleanup(patch.stop)
+        patch = mock.patch.dict(steps.STEPS, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def failed(self, run: Callable[[Entity], Any]) -> Any:
         from interlock._component import WitWorld
