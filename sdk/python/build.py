@@ -72,7 +72,8 @@ def build(request: dict[str, Any]) -> dict[str, Any]:
     folder, work, out = (Path(request[key]) for key in ("folder", "work", "out"))
     roots = [folder, *([folder / "src"] if (folder / "src").is_dir() else [])]
     found = scan(request["main"], folder, roots)
-    shutil.rmtree(work, ignore_errors=True)
+    for left in ("wit", "entry"):
+        shutil.rmtree(work / left, ignore_errors=True)
     world = compose(Path(request["wit"]), work / "wit", found.powers)
     entry(work / "entry", request["main"], found.modules, len(roots))
     tool = find_tool()
@@ -110,7 +111,7 @@ def scan(main: str, folder: Path, roots: list[Path]) -> Found:
         names = list(imports(name, path, folder if own else None))
         found.powers |= {power for power in POWERS if f"interlock.{power}" in names}
         if own:
-            found.modules |= {module for module in names if locate(module, roots) is None or module not in seen}
+            found.modules.update(names)
         left.extend(names)
     return found
 

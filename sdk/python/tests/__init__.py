@@ -17,12 +17,14 @@ WIT = PACKAGE.parent.parent / "wit"
 
 
 def _tool() -> str | None:
+    if sys.version_info < (3, 11):
+        return None  # it builds, but the bindings for type checkers need typing.Self
     beside = Path(sys.executable).parent / "componentize-py"
     return str(beside) if beside.is_file() else shutil.which("componentize-py")
 
 
 TOOL = _tool()
-WITHOUT_TOOL = "componentize-py is missing: pip install -r sdk/python/requirements.txt"
+WITHOUT_TOOL = "componentize-py is missing, for Python 3.11 or later: pip install -r sdk/python/requirements.txt"
 
 if TOOL is None and os.environ.get("INTERLOCK_TOOLS") == "required":
     raise RuntimeError(WITHOUT_TOOL)
