@@ -3,6 +3,7 @@
 mod author;
 mod c;
 mod gallery;
+mod languages;
 mod leases;
 mod patterns;
 mod rows;
