@@ -1,12 +1,13 @@
 //! One host in memory for each test: engines and components are shared by the process, the clock only
 //! moves when told, so no deadline passes because a machine is slow.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use interlock_coordinator::{Coordinator, Options, Settled};
 use interlock_kernel::command::{Command, Create, Deploy, OnExisting, Outcome, Verb};
 use interlock_kernel::doc::{Digest, Doc};
 use interlock_kernel::ids::{EntityId, Principal};
 use interlock_kernel::record::{Expect, Failure, What};
+use interlock_kernel::rows::Declare;
 use interlock_kernel::view::Event;
 use interlock_runtime::{EngineOptions, Engines, Library, Wasm};
 use interlock_store::{Clock as _, ManualClock, Mem};
@@ -105,6 +106,14 @@ impl Bed {
         let deploy = Deploy { machine, digest, component: Some(added.digest), source: manifest.source };
         self.submit(Verb::Deploy(Box::new(deploy))).await?;
         Ok(added.digest)
+    }
+
+    /// Declares a table.
+    pub(crate) async fn declare(&self, source: &str) -> Result<()> {
+        let (table, _) = interlock_manifest::parse_table("a table", source).map_err(|report| anyhow!("{report:?}"))?;
+        let (digest, source) = (Digest::of(&[source.as_bytes()]), source.to_owned());
+        self.submit(Verb::Declare(Box::new(Declare { table: Arc::new(table), digest, source }))).await?;
+        Ok(())
     }
 
     pub(crate) async fn submit(&self, verb: Verb) -> Result<Outcome> {

@@ -1,13 +1,10 @@
 //! Every attempt of `guests/hostile` by name: what it may not do, and what stops it.
 
 use crate::bed::{Bed, Ending, Time, logged};
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 use interlock_coordinator::contract::LOG_LINES_MAX;
 use interlock_kernel::command::Verb;
-use interlock_kernel::doc::Digest;
-use interlock_kernel::rows::Declare;
 use interlock_store::{Clock as _, SystemClock};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Runs an attempt that is to be refused: the guest is told, and goes to `calm` by itself.
@@ -159,10 +156,7 @@ async fn with_tables() -> Result<Bed> {
     let bed = Bed::with("hostile").await?;
     let everything = "machines.hostile = [\"get\", \"query\", \"put\", \"update\", \"claim\", \"upsert\", \"delete\"]";
     for (name, access) in [("ours", everything), ("theirs", ""), ("unnamed", everything)] {
-        let source = format!("table = \"{name}\"\nowner = \"tests\"\n[access]\n{access}\n");
-        let (table, _) = interlock_manifest::parse_table(name, &source).map_err(|report| anyhow!("{report:?}"))?;
-        let declare = Declare { table: Arc::new(table), digest: Digest::of(&[source.as_bytes()]), source };
-        bed.submit(Verb::Declare(Box::new(declare))).await?;
+        bed.declare(&format!("table = \"{name}\"\nowner = \"tests\"\n[access]\n{access}\n")).await?;
     }
     Ok(bed)
 }

@@ -20,6 +20,22 @@
   (import "interlock:step/fencing@0.1.0" "still-holds" (func $holds (param i32) (result i32)))
   (import "interlock:step/fencing@0.1.0" "lease-token" (func $lease-token (param i32) (result i64)))
   (import "interlock:step/log@0.1.0" "write" (func $log (param i32 i32 i32 i32 i32)))
+  (import "interlock:step/rows@0.1.0" "get" (func $row-get (param i32 i32 i32 i32 i32 i32 i32 i32 i32)))
+  (import "interlock:step/rows@0.1.0" "delete"
+    (func $row-delete (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
+  (import "interlock:step/rows@0.1.0" "update"
+    (func $row-update (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
+  ;; Those with more than sixteen words of parameters find them in memory.
+  (import "interlock:step/rows@0.1.0" "put" (func $row-put (param i32 i32)))
+  (import "interlock:step/rows@0.1.0" "upsert" (func $row-upsert (param i32 i32)))
+  (import "interlock:step/rows@0.1.0" "claim" (func $row-claim (param i32 i32)))
+  (import "interlock:step/rows@0.1.0" "query" (func $row-query (param i32 i32)))
+  (import "interlock:step/rows@0.1.0" "stage" (func $row-stage (param i32 i32)))
+  (import "interlock:step/rows@0.1.0" "transact" (func $row-transact (param i32 i32 i32 i32 i32 i32 i32 i32 i32)))
+  (import "interlock:step/rows@0.1.0" "require-row"
+    (func $require-row (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
+  (import "interlock:step/rows@0.1.0" "require-entity" (func $require-entity (param i32 i32 i32 i32 i32 i32 i32 i32)))
+  (import "interlock:step/rows@0.1.0" "answers" (func $row-answers (param i32 i32)))
   (memory (export "memory") 64)
   (global $free (mut i32) (i32.const 0x100000))
   (global $at (mut i32) (i32.const 0))
@@ -50,20 +66,31 @@
   (func $long (result i64)
     (i64.or (i64.extend_i32_u (call $arg)) (i64.shl (i64.extend_i32_u (call $arg)) (i64.const 32))))
 
+  ;; Where parameters stand; the first word there is the handle, which is put in its place.
+  (func $placed (result i32) (local $at i32)
+    (local.set $at (call $arg))
+    (if (i32.lt_u (local.get $at) (i32.const 0x3ffffc)) (then
+      (if (i32.eq (i32.load align=1 (local.get $at)) (i32.const 0xe7e7e7e7))
+        (then (i32.store align=1 (local.get $at) (global.get $entity))))))
+    (local.get $at))
+
   (func $call (param $nth i32)
-    (block $b15 (block $b14 (block $b13 (block $b12 (block $b11 (block $b10 (block $b9 (block $b8
-    (block $b7 (block $b6 (block $b5 (block $b4 (block $b3 (block $b2 (block $b1 (block $b0
-      (br_table $b0 $b1 $b2 $b3 $b4 $b5 $b6 $b7 $b8 $b9 $b10 $b11 $b12 $b13 $b14 $b15 (local.get $nth)))
+    (block $b27 (block $b26 (block $b25 (block $b24 (block $b23 (block $b22 (block $b21 (block $b20
+    (block $b19 (block $b18 (block $b17 (block $b16 (block $b15 (block $b14 (block $b13 (block $b12
+    (block $b11 (block $b10 (block $b9 (block $b8 (block $b7 (block $b6 (block $b5 (block $b4
+    (block $b3 (block $b2 (block $b1 (block $b0
+      (br_table $b0 $b1 $b2 $b3 $b4 $b5 $b6 $b7 $b8 $b9 $b10 $b11 $b12 $b13 $b14 $b15 $b16 $b17 $b18 $b19 $b20
+        $b21 $b22 $b23 $b24 $b25 $b26 $b27 (local.get $nth)))
       (call $id (call $arg) (call $arg)) (return))
       (drop (call $version (call $arg))) (return))
       (call $data (call $arg) (call $arg)) (return))
       (drop (call $deadline (call $arg))) (return))
       (drop (call $cancel (call $arg))) (return))
       (call $reload (call $arg) (call $arg)) (return))
-      (call $save (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)
-        (call $arg) (call $arg) (call $arg) (call $arg)) (return))
-      (call $transition (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)
-        (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)) (return))
+      (call $save (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call
+        $arg) (call $arg) (call $arg) (call $arg) (call $arg)) (return))
+      (call $transition (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)
+        (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)) (return))
       (call $drop (call $arg)) (return))
       (call $acquire (call $arg) (call $arg) (call $arg) (call $arg) (call $long) (call $arg)) (return))
       (call $extend (call $arg) (call $arg) (call $long) (call $arg)) (return))
@@ -71,7 +98,26 @@
       (drop (call $token (call $arg))) (return))
       (drop (call $holds (call $arg))) (return))
       (drop (call $lease-token (call $arg))) (return))
-    (call $log (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)))
+      (call $log (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)) (return))
+      (call $row-get (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call
+        $arg) (call $arg)) (return))
+      (call $row-delete (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)
+        (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)) (return))
+      (call $row-update (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)
+        (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call
+        $arg) (call $arg)) (return))
+      (call $row-put (call $placed) (call $arg)) (return))
+      (call $row-upsert (call $placed) (call $arg)) (return))
+      (call $row-claim (call $placed) (call $arg)) (return))
+      (call $row-query (call $placed) (call $arg)) (return))
+      (call $row-stage (call $placed) (call $arg)) (return))
+      (call $row-transact (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)
+        (call $arg) (call $arg)) (return))
+      (call $require-row (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg)
+        (call $arg) (call $arg) (call $arg)) (return))
+      (call $require-entity (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call $arg) (call
+        $arg) (call $arg)) (return))
+    (call $row-answers (call $arg) (call $arg)))
 
   (func (export "run") (param i32 i32) (param $handle i32) (param i32 i32 i32 i32 i32) (param $some i32)
     (param $from i32) (param $bytes i32) (param i64) (result i32) (local $last i32) (local $op i32)
@@ -95,7 +141,7 @@
       (global.set $at (i32.add (global.get $at) (i32.const 1)))
       ;; An answer of its own.
       (if (i32.eq (local.get $op) (i32.const 255)) (then (return (call $arg))))
-      (call $call (i32.and (local.get $op) (i32.const 15)))
+      (call $call (i32.rem_u (local.get $op) (i32.const 28)))
       (br $next)))
     ;; Zeros: it went well.
     (i32.const 0x18000))

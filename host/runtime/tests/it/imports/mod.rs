@@ -14,7 +14,7 @@ use interlock_fuzz::{Broken, Report, Seen, Target, Until, guarded, search};
 use interlock_kernel::ids::EntityId;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio::runtime::Runtime;
 
@@ -23,6 +23,7 @@ machine   = "caller"
 owner     = "interlock tests"
 component = "caller.wasm"
 initial   = "calm"
+tables    = ["jobs"]
 desired.schema = false
 data    = { default = {}, schema = { type = "object", properties.n = { type = "integer" } } }
 outputs.schema = { type = "object" }
@@ -47,6 +48,13 @@ on.call = { to = "calling" }
 memory = "16MiB"
 "#;
 
+const TABLE: &str = r#"
+table = "jobs"
+owner = "interlock tests"
+indexes.by-n = ["n"]
+access.machines.caller = ["get", "query", "put", "update", "claim", "upsert", "delete"]
+"#;
+
 /// Inputs of the short run, beside the corpus.
 const INPUTS: u64 = 600;
 const SEED: u64 = 20_26;
@@ -61,6 +69,8 @@ struct Caller {
     bed: Bed,
     entity: EntityId,
     sent: AtomicU64,
+    /// Whether some script has written a row.
+    wrote: AtomicBool,
     ended: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -69,12 +79,20 @@ impl Caller {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let (bed, entity) = runtime.block_on(async {
             let bed = Bed::new().await?;
+            bed.declare(TABLE).await?;
             bed.deploy(MACHINE, &component()?).await?;
             let entity = bed.create("caller/a", "call", Some(r#"{"s":"0000"}"#)).await?;
             bed.ending(&entity, "first", Time::BetweenAttempts).await?;
             anyhow::Ok((bed, entity))
         })?;
-        Ok(Self { runtime, bed, entity, sent: AtomicU64::new(0), ended: Mutex::default() })
+        Ok(Self {
+            runtime,
+            bed,
+            entity,
+            sent: AtomicU64::new(0),
+            wrote: AtomicBool::new(false),
+            ended: Mutex::default(),
+        })
     }
 
     fn call(&self, script: &[u8]) -> Result<Seen> {
@@ -83,7 +101,10 @@ impl Caller {
         let payload = format!(r#"{{"s":"{hex}"}}"#);
         let ending = self.runtime.block_on(async {
             self.bed.send(&self.entity, "call", Some(&payload), &id).await?;
-            self.bed.ending(&self.entity, &id, Time::BetweenAttempts).await
+            let ending = self.bed.ending(&self.entity, &id, Time::BetweenAttempts).await?;
+            let rows = self.bed.coordinator.rows_of(&"jobs".parse()?, None, 1).await?;
+            self.wrote.fetch_or(!rows.is_empty(), Ordering::Relaxed);
+            anyhow::Ok(ending)
         })?;
         let stats = self.bed.coordinator.stats();
         ensure!(stats.panics == 0, "the host panicked: {ending:?}");
@@ -106,7 +127,7 @@ impl Caller {
 fn component() -> Result<Vec<u8>> {
     let mut resolve = wit_parser::Resolve::default();
     let (package, _) = resolve.push_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit"))?;
-    let world = resolve.select_world(&[package], Some("step"))?;
+    let world = resolve.select_world(&[package], Some("step-with-rows"))?;
     let mut module = wat::parse_str(include_str!("caller.wat"))?;
     wit_component::embed_component_metadata(&mut module, &resolve, world, wit_component::StringEncoding::UTF8)?;
     wit_component::ComponentEncoder::default().module(&module)?.validate(true).encode()
@@ -153,6 +174,7 @@ fn whatever_a_guest_hands_to_an_import_ends_its_attempt_at_most() -> Result<()> 
     for code in ["transition", "trap", "no-transition"] {
         ensure!(ended.get(code).is_some_and(|count| *count > 10), "next to none ended by {code}: {ended:?}");
     }
+    ensure!(target.0.wrote.load(Ordering::Relaxed), "no script wrote a row");
     let found = target.0.runtime.block_on(target.0.bed.coordinator.reconcile())?;
     ensure!(found.is_empty(), "{found:?}");
     target.0.runtime.block_on(target.0.bed.coordinator.entity(&target.0.entity))?.context("the entity is there")?;

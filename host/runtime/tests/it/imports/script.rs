@@ -1,5 +1,7 @@
 //! Scripts of the guest in `caller.wat`.
 
+mod rows;
+
 use interlock_conformance::Random;
 
 /// Where the guest keeps a script's heap, and where answers may be put.
@@ -13,7 +15,7 @@ pub(super) const WORDS: &str = "\u{0}\u{0}\u{0}\u{0}¦calm¦stopped¦{}¦{\"n\":
     now+5m¦event.s¦row.x¦interlock/execution¦[[[[[[[[¦\u{7}¦\u{6}¦\u{1}\u{0}\u{0}\u{0}¦\u{2}\u{0}\u{1}\u{0}";
 
 /// Texts where one stands: good ones, and what no host wants to hear.
-const TEXTS: [&str; 22] = [
+const TEXTS: [&str; 26] = [
     "calm",
     "calling",
     "nowhere",
@@ -36,6 +38,10 @@ const TEXTS: [&str; 22] = [
     "a\u{0}b\u{1b}[2J",
     "\u{202e}\u{1f600}",
     "1e308",
+    "\"a\"",
+    "{\"status\": \"pending\", \"n\": 1}",
+    "row.n",
+    "caller/a",
 ];
 
 /// A script whose calls are as the contract says, most of the time.
@@ -146,10 +152,13 @@ impl Script {
         let often = [0, 1, 2, 3, 4, 5, 6, 6, 6, 6, 6, 7, 7, 7, 9, 12, 13, 15];
         // What drops the entity, or wants a lease that nobody can have.
         let seldom = [8, 10, 11, 14];
-        let nth = if odd(random) { one_of(&seldom, random) } else { one_of(&often, random) };
-        self.calls.push(nth);
         // A handle that nobody gave it, sometimes.
         let handle = if odd(random) { number(9, random) } else { ENTITY };
+        if random.below(2) == 0 {
+            return self.rows(handle, random);
+        }
+        let nth = if odd(random) { one_of(&seldom, random) } else { one_of(&often, random) };
+        self.calls.push(nth);
         match nth {
             0 | 2 | 5 => [handle, ANSWER].into_iter().for_each(|word| self.word(word)),
             6 => {
