@@ -111,6 +111,11 @@ pub(crate) fn resident_kib() -> u64 {
     text.trim_end_matches(" kB").parse().unwrap_or(0)
 }
 
+/// Resident memory of this process, in KiB, where a page that is mapped several times counts once (proc_pid_smaps(5)).
+pub(crate) fn proportional_kib() -> Option<u64> {
+    field("/proc/self/smaps_rollup", "Pss").trim_end_matches(" kB").parse().ok()
+}
+
 /// Processor time of all threads of this process. It says what work costs even while other processes
 /// share the machine.
 pub(crate) fn processor_time() -> Duration {

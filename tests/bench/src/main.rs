@@ -5,10 +5,11 @@
 //! are reported, never asserted: timing fails nobody's build.
 //!
 //! `sync.rs` is the disk, `raw.rs` redb alone, `transitions.rs` the coordinator, `steps.rs`
-//! everything, `outside.rs` leases, effects and timers, `rows.rs` tables, `scale.rs` a store that grows and is killed; `report.rs` shows it.
+//! everything, `outside.rs` leases, effects and timers, `rows.rs` tables, `languages.rs` what a language costs, `scale.rs` a store that grows and is killed; `report.rs` shows it.
 
 mod bed;
 mod hardware;
+mod languages;
 mod load;
 mod outside;
 mod raw;
@@ -81,6 +82,8 @@ enum Measurement {
     Timers,
     /// Rows: updates, upserts, claims; PostgreSQL's beside them if it is here.
     Rows,
+    /// The same steps in Rust, C, JavaScript and Python, as far as their tools are here.
+    Languages,
     /// Restart, cost and memory by entities.
     Scale,
 }
@@ -186,6 +189,9 @@ async fn run(
             None => println!("\nPostgreSQL is not installed here: its figures are left out"),
         }
         show(rows::among(dir, extent.sizes).await?);
+    }
+    if chosen(Measurement::Languages) {
+        show(languages::measure(dir, extent.starts / 4, extent.load).await?);
     }
     if chosen(Measurement::Scale) {
         let dir = dir.join("scale");

@@ -128,11 +128,12 @@ pub(crate) fn table(group: &Group) -> String {
     if !group.note.is_empty() {
         let _ = writeln!(out, "  {}", group.note);
     }
-    let width = group.rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max(24);
+    let measured = group.rows.iter().filter(|row| !row.figures.is_empty());
+    let width = measured.map(|row| row.name.len()).max().unwrap_or(0).max(24);
     let mut heading = Vec::new();
     for row in &group.rows {
         let names: Vec<_> = row.figures.iter().map(|(name, _)| *name).collect();
-        if names != heading {
+        if names != heading && !names.is_empty() {
             let _ = write!(out, "  {:<width$}", "");
             for name in &names {
                 let name = name.replace('_', " ");
