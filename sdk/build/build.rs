@@ -43,7 +43,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with('.') || LEFT_OUT.contains(&&*name) || name.contains(".test.") || name.ends_with(".o") {
+        if name.starts_with('.') || LEFT_OUT.contains(&&*name) || name.contains(".test.") {
             continue;
         }
         println!("cargo::rerun-if-changed={}", path.display());

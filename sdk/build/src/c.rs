@@ -1,12 +1,15 @@
-//! C: clang for WASI's C library, and the component type, which C has no way to carry.
+//! C: clang for WASI's C library.
+//!
+//! The SDK has bindings of all that a step can import. What a step does not call is not linked, so its component imports
+//! no more than it uses.
 //!
 //! Each file is compiled by itself with the flags that the SDK has in `clang.flags`. A `compile_flags.txt` in the
 //! folder, as editors read it, has more flags for the step's files, one a line.
 
 use crate::build::Recipe;
+use crate::cache::sdk_key;
 use crate::detect::c_files;
-use crate::lift::with_type;
-use crate::place::{Place, at};
+use crate::place::{Place, Work, at};
 use crate::script::Made;
 use crate::tools::{self, Needed, line};
 use crate::{BuildError, Language, Options, Problem, Progress, Source};
@@ -21,10 +24,6 @@ const BUILTINS: Needed =
     Needed { name: "libclang_rt.builtins-wasm32.a", version: "", purpose: "is clang's own library" };
 
 const TARGET: &str = "--target=wasm32-wasi";
-
-/// The world whose bindings come with the SDK. What a step does not call is not linked, so its component imports
-/// no more than it uses.
-const WORLD: &str = "step-with-everything";
 
 /// What builds a step.
 #[derive(Debug)]
@@ -75,15 +74,10 @@ impl Recipe for Tools {
         let work = place.work()?;
         let clang = Clang { program: &self.clang, folder: &folder, sdk: place.sdk(), options };
         let flags = author_flags(&folder)?;
-        let theirs = c_files(&folder)?.into_iter().map(|file| (file, flags.as_slice()));
-        let ours = place.sdk_files().iter().map(|file| place.sdk().join(file.path));
-        let ours = ours.filter(|file| file.extension().is_some_and(|end| end == "c"));
-        // Warnings in the SDK are not the author's to mend.
-        let quiet = ["-w".to_owned()];
-        let (mut objects, mut inputs, mut problems) = (Vec::new(), Vec::new(), Vec::new());
-        for (file, flags) in theirs.chain(ours.map(|file| (file, quiet.as_slice()))) {
-            let object = work.path().join(format!("{}.o", objects.len()));
-            problems.extend(clang.compile(&file, &object, flags)?);
+        let (mut objects, mut inputs, mut problems) = (self.sdk_objects(place, &clang, &work)?, Vec::new(), Vec::new());
+        for (nth, file) in c_files(&folder)?.iter().enumerate() {
+            let object = work.path().join(format!("{nth}.o"));
+            problems.extend(clang.compile(file, &object, &flags)?);
             inputs.extend(depends(&object.with_extension("d"), &folder)?);
             objects.push(object);
         }
@@ -94,8 +88,36 @@ impl Recipe for Tools {
         if !problems.is_empty() {
             return Err(BuildError::Problems { folder: source.folder.clone(), problems });
         }
-        let module = with_type(fs::read(&module).map_err(at(&module))?, &place.wit(), WORLD)?;
+        let module = fs::read(&module).map_err(at(&module))?;
         Ok(Made { module, tool: format!("clang {}", tools::version(&self.clang)?), inputs })
+    }
+}
+
+impl Tools {
+    /// The SDK's sources, compiled once for each of its releases and clang's; and its object with the component type,
+    /// for which C has no words.
+    fn sdk_objects(&self, place: &Place, clang: &Clang<'_>, work: &Work) -> Result<Vec<PathBuf>, BuildError> {
+        let kept = place.objects(&sdk_key(Language::C, &self.versions));
+        if !kept.is_dir() {
+            let new = work.path().join("objects");
+            fs::create_dir(&new).map_err(at(&new))?;
+            // Its warnings are not the author's to mend.
+            let flags = ["-w".to_owned()];
+            for (nth, file) in place.sdk_files("c").enumerate() {
+                let problems = clang.compile(&file, &new.join(format!("{nth}.o")), &flags)?;
+                if !problems.is_empty() {
+                    return Err(BuildError::Problems { folder: place.sdk(), problems });
+                }
+            }
+            place.keep_objects(&new, &kept)?;
+        }
+        let mut objects: Vec<PathBuf> = place.sdk_files("o").collect();
+        for entry in fs::read_dir(&kept).map_err(at(&kept))? {
+            let path = entry.map_err(at(&kept))?.path();
+            objects.extend(path.extension().is_some_and(|end| end == "o").then_some(path));
+        }
+        objects.sort();
+        Ok(objects)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::place::{Place, at, sdk, write};
 use crate::script::Made;
-use crate::{BuildError, Source, embedded};
+use crate::{BuildError, Language, Source, embedded};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// Part of each digest: another number when this file, or how components are made, changes its meaning.
 const FORMAT: &str = "interlock-build 1";
 
-/// Folders that no step's source is in; those that begin with a dot neither.
-const NO_SOURCE: [&str; 4] = ["node_modules", "target", "__pycache__", "scenarios"];
+/// Folders whose files are no source, beside those that begin with a dot; what is installed is known by its releases.
+const NO_SOURCE: [&str; 2] = ["node_modules", "__pycache__"];
 
 /// Files of a machine's folder that no component is made of.
 const NO_INPUT: [&str; 7] = [".md", ".pyc", ".scenario.toml", ".schedule.toml", ".table.toml", ".transcript", ".wasm"];
@@ -24,28 +24,46 @@ const DEPTH_MAX: u32 = 32;
 
 /// The digest of a folder's source, its SDK and its tools.
 pub(crate) fn key(source: &Source, versions: &[String]) -> Result<String, BuildError> {
-    let mut digest = blake3::Hasher::new();
-    let mut add = |bytes: &[u8]| {
-        // With their lengths, so that no two lists read the same.
-        digest.update(&(bytes.len() as u64).to_le_bytes());
-        digest.update(bytes);
-    };
-    for text in [FORMAT, source.language.name(), &source.name, &source.main] {
-        add(text.as_bytes());
-    }
-    versions.iter().for_each(|version| add(version.as_bytes()));
-    for file in sdk(source.language).files.iter().chain(embedded::WIT) {
-        add(file.path.as_bytes());
-        add(file.bytes);
-    }
+    let mut list = List::new(&[FORMAT, &source.name, &source.main, &sdk_key(source.language, versions)]);
     let mut files = Vec::new();
     collect(&source.folder, 0, &mut files)?;
     files.sort();
     for path in files {
-        add(path.strip_prefix(&source.folder).unwrap_or(&path).as_os_str().as_encoded_bytes());
-        add(&fs::read(&path).map_err(at(&path))?);
+        list.add(path.strip_prefix(&source.folder).unwrap_or(&path).as_os_str().as_encoded_bytes());
+        list.add(&fs::read(&path).map_err(at(&path))?);
     }
-    Ok(digest.finalize().to_hex().to_string())
+    Ok(list.digest())
+}
+
+/// The digest of a language's SDK and tools.
+pub(crate) fn sdk_key(language: Language, versions: &[String]) -> String {
+    let mut list = List::new(&[FORMAT, language.name()]);
+    versions.iter().for_each(|version| list.add(version.as_bytes()));
+    for file in sdk(language).files.iter().chain(embedded::WIT) {
+        list.add(file.path.as_bytes());
+        list.add(file.bytes);
+    }
+    list.digest()
+}
+
+/// The digest of a list of bytes: with their lengths, so that no two lists read the same.
+struct List(blake3::Hasher);
+
+impl List {
+    fn new(texts: &[&str]) -> Self {
+        let mut list = Self(blake3::Hasher::new());
+        texts.iter().for_each(|text| list.add(text.as_bytes()));
+        list
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    fn digest(&self) -> String {
+        self.0.finalize().to_hex().to_string()
+    }
 }
 
 fn collect(folder: &Path, depth: u32, files: &mut Vec<PathBuf>) -> Result<(), BuildError> {
@@ -103,7 +121,7 @@ pub(crate) fn keep(source: &Source, place: &Place, key: &str, made: &Made, compo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Language, detect};
+    use crate::detect;
     use std::error::Error;
 
     #[test]

@@ -2,9 +2,8 @@
 
 use crate::BuildError;
 use std::collections::BTreeMap;
-use std::path::Path;
-use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding, embed_component_metadata};
-use wit_parser::{Resolve, WorldItem};
+use wit_component::{ComponentEncoder, DecodedWasm};
+use wit_parser::WorldItem;
 
 /// The fourth version field of a binary tells a component (layer 1) from a core module (layer 0).
 const LAYER_COMPONENT: u8 = 1;
@@ -26,17 +25,6 @@ pub fn lift(module: &[u8]) -> Result<Vec<u8>, BuildError> {
         .and_then(|encoder| encoder.validate(true).encode())
         .map_err(|e| refuse(format!("{e:#}")))?;
     Ok(lifted)
-}
-
-/// Puts the type of a world into a module that has none.
-pub(crate) fn with_type(mut module: Vec<u8>, wit: &Path, world: &str) -> Result<Vec<u8>, BuildError> {
-    let mut resolve = Resolve::default();
-    resolve
-        .push_dir(wit)
-        .and_then(|(package, _)| resolve.select_world(&[package], Some(world)))
-        .and_then(|world| embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8))
-        .map_err(|e| BuildError::Lift { problem: format!("{e:#}") })?;
-    Ok(module)
 }
 
 /// What a component imports: interfaces by name, each with the functions it takes from there.

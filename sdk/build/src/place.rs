@@ -37,9 +37,25 @@ impl Place {
         self.folder.join(self.sdk.name)
     }
 
-    /// What is in it.
-    pub(crate) fn sdk_files(&self) -> &'static [File] {
-        self.sdk.files
+    /// The files in it that end so.
+    pub(crate) fn sdk_files(&self, ending: &str) -> impl Iterator<Item = PathBuf> {
+        let files = self.sdk.files.iter().map(|file| self.sdk().join(file.path));
+        files.filter(move |file| file.extension().is_some_and(|end| end == ending))
+    }
+
+    /// What was compiled of the SDK, under the digest of all that it depends on.
+    pub(crate) fn objects(&self, key: &str) -> PathBuf {
+        self.folder.join("objects").join(key)
+    }
+
+    /// Puts compiled objects there, in the place of those from an earlier release.
+    pub(crate) fn keep_objects(&self, new: &Path, kept: &Path) -> Result<(), BuildError> {
+        let all = self.folder.join("objects");
+        if all.exists() {
+            fs::remove_dir_all(&all).map_err(at(&all))?;
+        }
+        fs::create_dir(&all).map_err(at(&all))?;
+        fs::rename(new, kept).map_err(at(kept))
     }
 
     /// The contract.
