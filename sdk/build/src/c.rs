@@ -13,6 +13,7 @@ use crate::place::{Place, Work, at};
 use crate::script::Made;
 use crate::tools::{self, Needed, line};
 use crate::{BuildError, Language, Options, Problem, Progress, Source};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -74,21 +75,27 @@ impl Recipe for Tools {
         let work = place.work()?;
         let clang = Clang { program: &self.clang, folder: &folder, sdk: place.sdk(), options };
         let flags = author_flags(&folder)?;
-        let (mut objects, mut inputs, mut problems) = (self.sdk_objects(place, &clang, &work)?, Vec::new(), Vec::new());
+        let mut objects = self.sdk_objects(place, &clang, &work)?;
+        let (mut sources, mut inputs, mut problems) = (BTreeMap::new(), Vec::new(), Vec::new());
         for (nth, file) in c_files(&folder)?.iter().enumerate() {
             let object = work.path().join(format!("{nth}.o"));
             problems.extend(clang.compile(file, &object, &flags)?);
             inputs.extend(depends(&object.with_extension("d"), &folder)?);
+            sources.insert(object.clone(), file.strip_prefix(&folder).unwrap_or(file).to_owned());
             objects.push(object);
         }
         let module = work.path().join("module.wasm");
         if problems.is_empty() {
-            problems.extend(clang.link(&objects, &module)?);
+            problems.extend(clang.link(&objects, &module)?.into_iter().map(|problem| problem.of(&sources)));
         }
         if !problems.is_empty() {
             return Err(BuildError::Problems { folder: source.folder.clone(), problems });
         }
         let module = fs::read(&module).map_err(at(&module))?;
+        let problems = beyond(&module)?;
+        if !problems.is_empty() {
+            return Err(BuildError::Problems { folder: source.folder.clone(), problems });
+        }
         Ok(Made { module, tool: format!("clang {}", tools::version(&self.clang)?), inputs })
     }
 }
@@ -195,6 +202,49 @@ fn diagnostic(line: &str, folder: &Path) -> Option<Problem> {
     Some(Problem { file: Some(file), line: Some(row), column: Some(column), text: text.to_owned() })
 }
 
+impl Problem {
+    /// What the linker says of an object is said of its source.
+    fn of(self, sources: &BTreeMap<PathBuf, PathBuf>) -> Self {
+        let source =
+            self.text.split_once(": ").and_then(|(object, text)| Some((sources.get(Path::new(object))?, text)));
+        match source {
+            Some((source, text)) => Self { file: Some(source.clone()), text: text.to_owned(), ..self },
+            None => self,
+        }
+    }
+}
+
+/// What the C library asks WASI for, by the beginnings of the functions' names.
+const OF_WASI: [(&str, &str); 8] = [
+    ("clock_", "a clock, as time() does"),
+    ("environ_", "environment variables"),
+    ("args_", "arguments"),
+    ("path_", "files, as fopen() does"),
+    ("fd_", "files, as fopen() does"),
+    ("poll_", "to wait, as sleep() does"),
+    ("random_", "random numbers, as getentropy() does"),
+    ("sock_", "sockets"),
+];
+
+/// What a module needs that no step has: each function that it imports of WASI.
+fn beyond(module: &[u8]) -> Result<Vec<Problem>, BuildError> {
+    let invalid = |why: wasmparser::BinaryReaderError| BuildError::Lift { problem: why.to_string() };
+    let mut found = Vec::new();
+    for payload in wasmparser::Parser::new(0).parse_all(module) {
+        let wasmparser::Payload::ImportSection(imports) = payload.map_err(invalid)? else { continue };
+        for import in imports.into_imports() {
+            let import = import.map_err(invalid)?;
+            if import.module.starts_with("wasi_snapshot") {
+                let what = OF_WASI.iter().find(|(begin, _)| import.name.starts_with(begin));
+                let what = what.map_or(String::new(), |(_, what)| format!("{what}: "));
+                let text = format!("something here needs {what}{} of WASI, which no step has", import.name);
+                found.push(Problem { file: None, line: None, column: None, text });
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// The files outside of the folder that a compiler's list of dependencies names; none if it did not come to write it.
 fn depends(list: &Path, folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
     if !list.is_file() {
@@ -208,7 +258,8 @@ fn depends(list: &Path, folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
 #[cfg(test)]
 mod tests {
     use super::diagnostic;
-    use std::path::Path;
+    use std::collections::BTreeMap;
+    use std::path::{Path, PathBuf};
 
     #[test]
     fn what_clang_and_its_linker_say_becomes_problems_with_their_place() {
@@ -228,6 +279,10 @@ mod tests {
         assert_eq!(read("steps.c:1:10: fatal error: 'x.h' file not found"), "\"steps.c\" 1 10 'x.h' file not found");
         let linker = "wasm-ld-14: error: /tmp/0.o: undefined symbol: plan";
         assert_eq!(read(linker), "\"\" 0 0 /tmp/0.o: undefined symbol: plan");
+        let sources = BTreeMap::from([(PathBuf::from("/tmp/0.o"), PathBuf::from("src/steps.c"))]);
+        let of = diagnostic(linker, Path::new("/work/pool")).map(|problem| problem.of(&sources));
+        let of = of.map(|problem| (problem.file, problem.text));
+        assert_eq!(of, Some((Some("src/steps.c".into()), "undefined symbol: plan".to_owned())));
         assert_eq!(read("steps.c:3:5: warning: unused variable"), "nothing");
         assert_eq!(read("clang: error: linker command failed with exit code 1"), "nothing");
     }

@@ -12,7 +12,7 @@ use interlock_lab::scenario::{Coverage, Miss, Played, Row, Scenario, Stage, play
 use interlock_manifest::Report;
 use interlock_store::{Clock as _, SystemClock};
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Runs it, once or each time something changes.
@@ -21,15 +21,16 @@ pub(crate) async fn run(args: Test, out: Out) -> Result<(), Failed> {
     if !args.watch {
         return once(&args, &theatre, out).await?.verdict();
     }
+    let watched: Vec<PathBuf> = args.paths.iter().chain(&args.component).cloned().collect();
     loop {
-        let before = Files::of(&args.paths);
+        let before = Files::of(&watched);
         match once(&args, &theatre, out).await {
             Ok(_) => {}
             // What is wrong may be what the next change mends.
             Err(failed) => out.failed(&failed),
         }
         out.hint("\nwatching for changes; Ctrl-C ends it");
-        before.changed(&args.paths).await;
+        before.changed(&watched).await;
         out.hint("");
     }
 }

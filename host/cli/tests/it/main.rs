@@ -1,6 +1,7 @@
 //! The command as a script meets it: output, exit codes, signals.
 
 mod author;
+mod build;
 mod c;
 mod gallery;
 mod languages;
