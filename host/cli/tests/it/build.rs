@@ -265,6 +265,7 @@ fn a_package_that_is_missing_or_too_old_is_named_with_what_was_found() -> Result
     let node = "#!/bin/sh\necho v20.0.0\n";
     let package = |version| format!(r#"{{"name": "x", "version": "{version}"}}"#);
     let componentize = ("pool/node_modules/@bytecodealliance/componentize-js/package.json", &*package("0.23.1"));
+    let shim = ("pool/node_modules/@bytecodealliance/preview2-shim/package.json", &*package("0.25.0"));
     let esbuild = ("pool/node_modules/esbuild/package.json", &*package("0.20.0"));
     let main = ("pool/src/steps.js", "");
     for (packages, expected) in [
@@ -273,10 +274,13 @@ fn a_package_that_is_missing_or_too_old_is_named_with_what_was_found() -> Result
             "need @bytecodealliance/componentize-js 0.23.0, which makes a component of the bundle: got none in node_modules",
         ),
         (
-            vec![componentize],
+            vec![componentize, shim],
             "need esbuild 0.28.2, which bundles the step with what it imports: got none in node_modules",
         ),
-        (vec![componentize, esbuild], "need esbuild 0.28.2, which bundles the step with what it imports: got 0.20.0\n"),
+        (
+            vec![componentize, shim, esbuild],
+            "need esbuild 0.28.2, which bundles the step with what it imports: got 0.20.0\n",
+        ),
     ] {
         let step =
             Step::bare(&[&[("pool/package.json", NODE), main, ("bin/node", node)], packages.as_slice()].concat())?;
@@ -286,7 +290,8 @@ fn a_package_that_is_missing_or_too_old_is_named_with_what_was_found() -> Result
         command.env("PATH", std::env::join_paths([bin.as_path(), Path::new("/bin"), Path::new("/usr/bin")])?);
         let said = step.run(command)?;
         assert!(said.err.contains(expected), "expected {expected:?}, got {}", said.err);
-        let install = "npm install --prefix pool --save-dev --save-exact @bytecodealliance/componentize-js@0.23.0 esbuild@0.28.2\n";
+        let install = "npm install --prefix pool --save-dev --save-exact @bytecodealliance/componentize-js@0.23.0 \
+                   @bytecodealliance/preview2-shim@0.25.0 esbuild@0.28.2\n";
         assert!(said.err.ends_with(install), "{}", said.err);
     }
     Ok(())
