@@ -252,7 +252,9 @@ fn depends(list: &Path, folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
     }
     let text = fs::read_to_string(list).map_err(at(list))?;
     let names = text.split_once(": ").map_or("", |(_, names)| names).split_whitespace().filter(|name| *name != "\\");
-    Ok(names.map(|name| folder.join(name)).filter(|path| !path.starts_with(folder)).collect())
+    // `../shared.h` is written as in the folder.
+    let files = names.filter_map(|name| fs::canonicalize(folder.join(name)).ok());
+    Ok(files.filter(|path| !path.starts_with(folder)).collect())
 }
 
 #[cfg(test)]
