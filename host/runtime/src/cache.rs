@@ -53,6 +53,18 @@ impl Cache {
         }
     }
 
+    /// Removes everything about a component.
+    pub(crate) fn forget(&self, digest: Digest) -> io::Result<()> {
+        let own = digest.to_string();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(&own)) {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     /// The component, from code that is known to be what was kept; none if there is none.
     pub(crate) fn load(&self, digest: Digest, engines: &Engines, place: Place) -> Option<(Place, Component)> {
         let path = self.folder.join(code_name(digest));

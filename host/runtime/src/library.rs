@@ -212,6 +212,31 @@ impl Library {
         self.in_turn(move |shelves| shelves.prepare(digest, place)).await
     }
 
+    /// Removes components, and what was made of them, but for as many of those that came last: for a folder whose
+    /// components nobody names any more.
+    ///
+    /// # Errors
+    /// [`LibraryError::File`].
+    pub fn forget_all_but(&self, kept: usize) -> Result<(), LibraryError> {
+        let Shelves { components, cache, .. } = &*self.shelves;
+        let mut all = Vec::new();
+        for entry in fs::read_dir(components).map_err(at(components))? {
+            let entry = entry.map_err(at(components))?;
+            let name = entry.file_name();
+            let digest = name.to_str().and_then(|name| name.strip_suffix(".wasm")?.parse::<Digest>().ok());
+            if let Some(digest) = digest {
+                let came = entry.metadata().and_then(|about| about.modified()).map_err(at(&entry.path()))?;
+                all.push((came, digest, entry.path()));
+            }
+        }
+        all.sort_by_key(|(came, ..)| std::cmp::Reverse(*came));
+        for (_, digest, path) in all.into_iter().skip(kept) {
+            fs::remove_file(&path).map_err(at(&path))?;
+            cache.forget(digest).map_err(at(cache.folder()))?;
+        }
+        Ok(())
+    }
+
     /// What it did so far.
     #[must_use]
     pub fn counts(&self) -> Counts {

@@ -1,6 +1,8 @@
 //! What a folder's scenarios are played with: its machine, its component on a real runtime, and the scenarios
 //! themselves, all of it checked.
 
+mod kept;
+
 use super::component::{component, no_steps, read_component};
 use super::{first, input};
 use crate::failed::{Code, Failed};
@@ -9,9 +11,9 @@ use crate::show;
 use interlock_lab::scenario::{self, Declared, Scenario, Stage};
 use interlock_manifest::{Manifest, Report};
 use interlock_runtime::{EngineOptions, Engines, Library, LibraryError, Wasm};
+use kept::{KEPT_MAX, Kept};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tempfile::TempDir;
 
 /// Attempts at a time in all hosts that are played at once: more than scenarios have entities.
 const ATTEMPTS_MAX: u32 = 64;
@@ -135,8 +137,8 @@ fn below(folder: &Path, name: impl AsRef<Path>) -> PathBuf {
 pub(crate) struct Theatre {
     library: Library,
     executor: Arc<Wasm>,
-    /// Where the components are kept for as long as this lives.
-    _kept: TempDir,
+    /// Where the components are kept.
+    _kept: Kept,
 }
 
 /// A machine that can be played.
@@ -156,8 +158,9 @@ impl Theatre {
         // Steps run where the host runs that plays the scenario: on one thread, one after another.
         let options = EngineOptions { executions_max: ATTEMPTS_MAX, guest_threads: 0, ..EngineOptions::default() };
         let engines = Engines::new(options).map_err(anyhow::Error::from)?;
-        let kept = tempfile::Builder::new().prefix("interlock-test-").tempdir()?;
-        let library = Library::open(&engines, kept.path()).map_err(anyhow::Error::from)?;
+        let kept = Kept::open()?;
+        let library = Library::open(&engines, kept.folder()).map_err(anyhow::Error::from)?;
+        library.forget_all_but(KEPT_MAX).map_err(anyhow::Error::from)?;
         Ok(Self { executor: Arc::new(Wasm::new(library.clone())), library, _kept: kept })
     }
 

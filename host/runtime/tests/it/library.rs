@@ -192,3 +192,23 @@ async fn the_component_used_longest_ago_makes_room_and_is_mapped_again() -> Resu
     ensure!(library.counts() == Counts { loaded: before.loaded + 1, ..before }, "{:?}", library.counts());
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn components_are_forgotten_but_for_those_that_came_last() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let library = Library::open(engines(), folder.path())?;
+    let (first, second) = (library.add(component("noop")?).await?, library.add(component("resource")?).await?);
+    library.forget_all_but(2)?;
+    ensure!(library.get(first.digest).await.is_ok(), "two are kept");
+    library.forget_all_but(1)?;
+    let gone = library.get(first.digest).await;
+    ensure!(matches!(gone, Err(LibraryError::Missing(_))), "{gone:?}");
+    ensure!(library.get(second.digest).await.is_ok());
+
+    let again = Library::open(engines(), folder.path())?;
+    again.add(component("resource")?).await?;
+    ensure!(again.counts().compiled == 0, "its machine code is kept");
+    again.add(component("noop")?).await?;
+    ensure!(again.counts().compiled == 1, "nothing is left of the one that was forgotten");
+    Ok(())
+}
