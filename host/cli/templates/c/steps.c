@@ -16,7 +16,7 @@ static il_end verify(il_entity *entity) {
     il_json *data = il_data(entity);
     il_put(data, "runs", il_int(data, "runs") + 1);
     il_json *outputs = il_new_object();
-    il_put(outputs, "location", il_format("copies/%s/%s", il_key(entity), il_text(data, "label")));
+    il_put(outputs, "location", il_format("backups/%s/%s", il_key(entity), il_text(data, "label")));
     return il_transition(entity, "idle", .data = data, .outputs = outputs);
 }
 

@@ -25,5 +25,5 @@ def copy(entity: Entity) -> Done:
 def verify(entity: Entity) -> Done:
     data = entity.data(Data)
     data.runs += 1
-    outputs = {"location": f"copies/{entity.key}/{data.label}"}
+    outputs = {"location": f"backups/{entity.key}/{data.label}"}
     return entity.transition(to("idle", data=data, outputs=outputs))

@@ -22,7 +22,7 @@ macro_rules! files {
             template!("common/machine.toml" => "machine.toml"),
             $(template!($at => $path),)+
             template!("common/scenarios/works.scenario.toml" => "scenarios/works.scenario.toml"),
-            template!("common/scenarios/busy.scenario.toml" => "scenarios/busy.scenario.toml"),
+            template!("common/scenarios/crash.scenario.toml" => "scenarios/crash.scenario.toml"),
             template!("common/scenarios/fails.scenario.toml" => "scenarios/fails.scenario.toml"),
             template!("common/README.md" => "README.md"),
             template!("common/gitignore" => ".gitignore"),

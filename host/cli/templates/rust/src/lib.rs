@@ -26,7 +26,7 @@ fn copy(entity: &Entity) -> Result<Done, Failure> {
 fn verify(entity: &Entity) -> Result<Done, Failure> {
     let mut data: Data = entity.data()?;
     data.runs += 1;
-    let outputs = Outputs { location: format!("copies/{}/{}", entity.key(), data.label) };
+    let outputs = Outputs { location: format!("backups/{}/{}", entity.key(), data.label) };
     Ok(entity.transition(to("idle").data(&data).outputs(&outputs))?)
 }
 

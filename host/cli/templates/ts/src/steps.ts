@@ -14,7 +14,7 @@ function copy(entity: Backup) {
 
 function verify(entity: Backup) {
   const { runs, label } = entity.data();
-  const outputs = { location: `copies/${entity.key}/${label}` };
+  const outputs = { location: `backups/${entity.key}/${label}` };
   return entity.transition(to("idle", { data: { runs: runs + 1, label }, outputs }));
 }
 
