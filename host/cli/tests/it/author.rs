@@ -36,6 +36,17 @@ fn a_new_folder_has_a_sound_machine_its_steps_and_scenarios_and_no_word_left_to_
 }
 
 #[test]
+fn the_readme_shows_what_new_makes() -> Result<()> {
+    let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
+    let readme = fs::read_to_string(interlock_support::guest_folder("../README.md"))?;
+    for file in ["common/machine.toml", "common/scenarios/works.scenario.toml", "rust/src/lib.rs", "python/steps.py"] {
+        let text = fs::read_to_string(templates.join(file))?.replace("{{name}}", "backup");
+        ensure!(readme.contains(text.trim_end()), "expected README.md to show {file} as it is");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_new_folder_in_rust_passes_its_own_scenarios() -> Result<()> {
     passes("rust")
 }
