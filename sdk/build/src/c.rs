@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn what_clang_and_its_linker_say_becomes_problems_with_their_place() {
         let told = |line: &str| {
-            diagnostic(line, Path::new("/work/pool")).map(|p| {
+            diagnostic(line, Path::new("/home/me/pool")).map(|p| {
                 format!(
                     "{:?} {:?} {:?} {}",
                     p.file.unwrap_or_default(),
@@ -277,12 +277,12 @@ mod tests {
             })
         };
         let read = |line: &str| told(line).unwrap_or_else(|| "nothing".to_owned());
-        assert_eq!(read("/work/pool/src/steps.c:3:5: error: unknown type: x"), "\"src/steps.c\" 3 5 unknown type: x");
+        assert_eq!(read("/home/me/pool/src/steps.c:3:5: error: unknown type: x"), "\"src/steps.c\" 3 5 unknown type: x");
         assert_eq!(read("steps.c:1:10: fatal error: 'x.h' file not found"), "\"steps.c\" 1 10 'x.h' file not found");
         let linker = "wasm-ld-14: error: /tmp/0.o: undefined symbol: plan";
         assert_eq!(read(linker), "\"\" 0 0 /tmp/0.o: undefined symbol: plan");
         let sources = BTreeMap::from([(PathBuf::from("/tmp/0.o"), PathBuf::from("src/steps.c"))]);
-        let of = diagnostic(linker, Path::new("/work/pool")).map(|problem| problem.of(&sources));
+        let of = diagnostic(linker, Path::new("/home/me/pool")).map(|problem| problem.of(&sources));
         let of = of.map(|problem| (problem.file, problem.text));
         assert_eq!(of, Some((Some("src/steps.c".into()), "undefined symbol: plan".to_owned())));
         assert_eq!(read("steps.c:3:5: warning: unused variable"), "nothing");
