@@ -25,7 +25,8 @@ Exit codes:
   1  a fault nobody foresaw
   2  the input or its usage is wrong
   3  refused, or a scenario failed
-  4  refused for now: the same again may be accepted later (busy, a full queue)
+  4  refused for now: the same again may be accepted later (busy, a full queue);
+     or accepted, and not over within --wait
   5  the daemon is unavailable or not reachable
   124  lease run: the lease was lost and the command was stopped; else its own code
 
@@ -181,8 +182,8 @@ pub(crate) struct Check {
 /// `inspect`.
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
-    /// The component.
-    #[arg(value_name = "FILE.wasm")]
+    /// The component, or the folder of its source.
+    #[arg(value_name = "FILE.wasm|FOLDER")]
     pub(crate) file: PathBuf,
 }
 

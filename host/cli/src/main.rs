@@ -53,7 +53,7 @@ async fn run(cli: Cli, out: Out) -> Result<(), Failed> {
         Command::Demo(args) => demo::run(args, out).await,
         Command::Build(args) => commands::build::run(args, out).await,
         Command::Check(args) => commands::check::run(&args, out),
-        Command::Inspect(args) => commands::inspect::run(&args, out),
+        Command::Inspect(args) => commands::inspect::run(&args, out).await,
         Command::Test(args) => commands::test::run(args, out).await,
         Command::Explore(args) => commands::explore::run(args, out).await,
         Command::New(args) => commands::new::run(&args, out),

@@ -19,20 +19,29 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Opens it, and removes what other versions of the host left.
+    /// Opens it, or makes it.
     pub(crate) fn open(folder: &Path, engines: &Engines) -> io::Result<Self> {
-        let own = engines.compatibility().to_hex().to_string();
-        files::make_folder(&folder.join(&own))?;
-        files::tidy(&folder.join(&own))?;
-        for entry in fs::read_dir(folder)? {
+        let folder = folder.join(engines.compatibility().to_hex().to_string());
+        files::make_folder(&folder)?;
+        Ok(Self { folder })
+    }
+
+    /// Removes what was not finished, and what other versions of the host left. The folder must be nobody else's now.
+    pub(crate) fn tidy(&self) -> io::Result<()> {
+        files::tidy(&self.folder)?;
+        let Some(all) = self.folder.parent() else { return Ok(()) };
+        for entry in fs::read_dir(all)? {
             let entry = entry?;
-            let name = entry.file_name();
-            let is_other = name.to_str().is_some_and(|name| name.parse::<Digest>().is_ok() && name != own);
-            if is_other && let Err(why) = fs::remove_dir_all(entry.path()) {
-                tracing::warn!(folder = %entry.path().display(), "machine code of another version stays: {why}");
+            let path = entry.path();
+            let is_other = entry.file_name().to_str().is_some_and(|name| name.parse::<Digest>().is_ok());
+            if is_other
+                && path != self.folder
+                && let Err(why) = fs::remove_dir_all(&path)
+            {
+                tracing::warn!(folder = %path.display(), "machine code of another version stays: {why}");
             }
         }
-        Ok(Self { folder: folder.join(own) })
+        Ok(())
     }
 
     /// The folder of what this version of the host keeps.

@@ -132,14 +132,28 @@ pub(crate) struct Prepared {
 }
 
 impl Library {
-    /// Opens, or makes, the components of a data folder.
+    /// Opens, or makes, the components of a data folder that nobody else has open. What others left unfinished, and
+    /// the machine code of other versions of the host, is removed.
     ///
     /// # Errors
     /// [`LibraryError::File`]; [`LibraryError::Unfit`] if the host does not link its own interfaces.
     pub fn open(engines: &Engines, data_folder: &Path) -> Result<Self, LibraryError> {
+        let library = Self::open_beside(engines, data_folder)?;
+        let Shelves { components, cache, .. } = &*library.shelves;
+        files::tidy(components).map_err(at(components))?;
+        cache.tidy().map_err(at(cache.folder()))?;
+        Ok(library)
+    }
+
+    /// The same for a folder that other processes may have open, too: files are placed whole and never changed, so they
+    /// only ever add to it.
+    ///
+    /// # Errors
+    /// As [`Library::open`].
+    pub fn open_beside(engines: &Engines, data_folder: &Path) -> Result<Self, LibraryError> {
         let linkers = Linkers::new(engines).map_err(|why| LibraryError::Unfit(vec![check::no_linker(&why)]))?;
         let components = data_folder.join("components");
-        files::make_folder(&components).and_then(|()| files::tidy(&components)).map_err(at(&components))?;
+        files::make_folder(&components).map_err(at(&components))?;
         let compiled = data_folder.join("compiled");
         let cache = Cache::open(&compiled, engines).map_err(at(&compiled))?;
         let weights = Weights::open(cache.folder()).map_err(at(&compiled))?;

@@ -277,7 +277,10 @@ mod tests {
             })
         };
         let read = |line: &str| told(line).unwrap_or_else(|| "nothing".to_owned());
-        assert_eq!(read("/home/me/pool/src/steps.c:3:5: error: unknown type: x"), "\"src/steps.c\" 3 5 unknown type: x");
+        assert_eq!(
+            read("/home/me/pool/src/steps.c:3:5: error: unknown type: x"),
+            "\"src/steps.c\" 3 5 unknown type: x"
+        );
         assert_eq!(read("steps.c:1:10: fatal error: 'x.h' file not found"), "\"steps.c\" 1 10 'x.h' file not found");
         let linker = "wasm-ld-14: error: /tmp/0.o: undefined symbol: plan";
         assert_eq!(read(linker), "\"\" 0 0 /tmp/0.o: undefined symbol: plan");

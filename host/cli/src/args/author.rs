@@ -25,7 +25,7 @@ pub(crate) struct New {
 /// `dev`.
 #[derive(Debug, Args)]
 pub(crate) struct Dev {
-    /// A folder with a machine.toml.
+    /// A folder with a machine.toml. What effects of its own daemon may do is INTERLOCK_CONFIG's to say, as for `serve`.
     #[arg(default_value = ".", value_name = "FOLDER")]
     pub(crate) path: PathBuf,
     /// Tells of this entity only, from its beginning; made if it is not there.

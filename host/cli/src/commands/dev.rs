@@ -14,16 +14,21 @@ use crate::own::{self, Logs};
 use interlock_daemon::api::{CreateRequest, Existing};
 use interlock_kernel::ids::{EntityId, EntityKey, MachineName};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tokio::process::Child;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch::{Receiver, Sender, channel};
 
 /// What a daemon of one's own logs, unless RUST_LOG says something else: what steps say, and what went wrong.
 const LOGGED: &str = "warn,interlock::guest=trace,interlock::attempt=info";
 
-/// Runs it until Ctrl-C.
+/// How often it looks whether a daemon that went away is back.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Runs it until it is ended.
 pub(crate) async fn run(args: Dev, client: &Client, out: Out) -> Result<(), Failed> {
-    // Before anything is started, or the signal would end this process and leave that behind.
-    let end = tokio::signal::ctrl_c();
+    // Before anything is started, or a signal would end this process and leave that behind.
+    let mut end = End::new()?;
     let mut own = match client.alive().await {
         Ok(_) => None,
         Err(Failed::Unreachable { why: Silence::Nobody, .. }) => Some(start(&args.path, client, out).await?),
@@ -34,13 +39,31 @@ pub(crate) async fn run(args: Dev, client: &Client, out: Out) -> Result<(), Fail
         never = rebuilt(&args, client, &named, out) => never,
         failed = followed(args.entity.as_ref(), client, machine, out) => failed,
         died = exited(&mut own) => Err(died),
-        signal = end => signal.map_err(Failed::from),
+        () = end.asked() => Ok(()),
     };
     if let Some(child) = &mut own {
         out.hint("stopping the daemon that was started here");
         own::stop(child).await?;
     }
     done
+}
+
+/// What ends it: Ctrl-C, a supervisor, a terminal that is closed.
+struct End([Signal; 3]);
+
+impl End {
+    fn new() -> Result<Self, Failed> {
+        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?]))
+    }
+
+    async fn asked(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
 }
 
 /// A daemon for this folder, at the address where one is looked for.
@@ -80,11 +103,28 @@ async fn rebuilt(args: &Dev, client: &Client, named: &Sender<Option<MachineName>
                 *known = Some(machine);
                 is_new
             })),
-            Err(failed) => out.failed(&failed),
+            Err(failed) => {
+                out.failed(&failed);
+                if let Failed::Unreachable { .. } = failed {
+                    out.hint("not deployed: it will be once the daemon answers");
+                    tokio::select! {
+                        () = before.changed(&paths) => {}
+                        () = answers(client) => {}
+                    }
+                    continue;
+                }
+            }
         }
         out.hint("watching for changes; Ctrl-C ends it");
         before.changed(&paths).await;
         out.hint("");
+    }
+}
+
+/// Returns once a daemon answers.
+async fn answers(client: &Client) {
+    while client.alive().await.is_err() {
+        tokio::time::sleep(LOOK).await;
     }
 }
 

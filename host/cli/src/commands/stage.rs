@@ -11,12 +11,15 @@ use crate::show;
 use interlock_lab::scenario::{self, Declared, Scenario, Stage};
 use interlock_manifest::{Manifest, Report};
 use interlock_runtime::{EngineOptions, Engines, Library, LibraryError, Wasm};
-use kept::{KEPT_MAX, Kept};
+use kept::Kept;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Attempts at a time in all hosts that are played at once: more than scenarios have entities.
 const ATTEMPTS_MAX: u32 = 64;
+
+/// A component of this size takes long enough to compile for somebody to wonder, in bytes.
+const LARGE_BYTES: usize = 1 << 20;
 
 /// A file that holds a scenario ends like this.
 const ENDING: &str = ".scenario.toml";
@@ -158,9 +161,7 @@ impl Theatre {
         // Steps run where the host runs that plays the scenario: on one thread, one after another.
         let options = EngineOptions { executions_max: ATTEMPTS_MAX, guest_threads: 0, ..EngineOptions::default() };
         let engines = Engines::new(options).map_err(anyhow::Error::from)?;
-        let kept = Kept::open()?;
-        let library = Library::open(&engines, kept.folder()).map_err(anyhow::Error::from)?;
-        library.forget_all_but(KEPT_MAX).map_err(anyhow::Error::from)?;
+        let (kept, library) = Kept::open(&engines)?;
         Ok(Self { executor: Arc::new(Wasm::new(library.clone())), library, _kept: kept })
     }
 
@@ -181,7 +182,11 @@ impl Theatre {
         let mut sees_tokens = false;
         if let Some(file) = &stage.manifest.component {
             let path = component(folder, file, given, out).await?;
-            let added = self.library.add(read_component(&path)?).await.map_err(|why| unfit(&path, why))?;
+            let component = read_component(&path)?;
+            if component.len() > LARGE_BYTES {
+                out.hint(&format!("compiling {} unless it is known", show::bytes(component.len() as u64)));
+            }
+            let added = self.library.add(component).await.map_err(|why| unfit(&path, why))?;
             sees_tokens = added.inspection.can.iter().any(|power| power.name == "fencing");
             stage.component = Some(added.digest);
         } else if let Some(given) = given {

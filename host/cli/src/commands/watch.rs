@@ -16,17 +16,23 @@ pub(super) async fn watch(
     told: impl Fn(&str, &str, Out),
 ) -> Result<(), Failed> {
     let mut position = after;
+    let mut is_told = false;
     loop {
         let mut stream = match open(position.as_deref()).await {
             Ok(stream) => stream,
             // Nobody was there from the start, or somebody said no: that will not get better by waiting.
             Err(failed) if position.is_none() || matches!(failed, Failed::Problem(_)) => return Err(failed),
             Err(failed) => {
-                out.hint(&format!("{failed}; trying again"));
+                // Once for each time that it goes away.
+                if !is_told {
+                    out.hint(&format!("{failed}; what happens is told again once it answers"));
+                    is_told = true;
+                }
                 tokio::time::sleep(AGAIN).await;
                 continue;
             }
         };
+        is_told = false;
         loop {
             match stream.next().await {
                 Ok(Some(event)) => {

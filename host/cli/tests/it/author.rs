@@ -176,6 +176,43 @@ impl Drop for Dev {
     }
 }
 
+#[test]
+fn dev_deploys_what_was_saved_while_its_daemon_was_away() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let serving = crate::Serving::start(&home.path().join("data"))?;
+    let folder = home.path().join("door");
+    fs::create_dir(&folder)?;
+    fs::write(folder.join("machine.toml"), DOOR)?;
+    let mut dev = Dev::start(&serving.url, &["dev", &folder.display().to_string()])?;
+    dev.tells("door   revision 1 active")?;
+    dev.tells("watching for changes")?;
+    let (url, address) = (serving.url.clone(), serving.url.trim_start_matches("http://").to_owned());
+    drop(serving);
+    fs::write(folder.join("machine.toml"), DOOR.replace("1h", "2h"))?;
+    dev.tells("not deployed: it will be once the daemon answers")?;
+    let _again = crate::Serving::start_on(&home.path().join("data"), &address)?;
+    dev.tells("door   revision 2 active")?;
+    let (code, _, _) = run(&url, &["machine", "list"])?;
+    assert_eq!(code, Some(0));
+    Ok(())
+}
+
+#[test]
+fn dev_leaves_no_daemon_behind_however_it_is_ended() -> Result<()> {
+    for signal in ["-TERM", "-HUP", "-INT"] {
+        let folder = tempfile::tempdir()?;
+        fs::write(folder.path().join("machine.toml"), DOOR)?;
+        let url = free()?;
+        let mut dev = Dev::start(&url, &["dev", &folder.path().display().to_string()])?;
+        dev.tells("door   revision 1 active")?;
+        let sent = Command::new("kill").args([signal, &dev.child.id().to_string()]).status()?;
+        ensure!(sent.success() && dev.child.wait()?.success(), "{signal}");
+        let (code, _, _) = run(&url, &["machine", "list"])?;
+        assert_eq!(code, Some(5), "{signal}: its daemon ends with it");
+    }
+    Ok(())
+}
+
 /// An address where nobody listens.
 fn free() -> Result<String> {
     let taken = std::net::TcpListener::bind("127.0.0.1:0")?;

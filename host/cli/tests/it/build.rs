@@ -53,7 +53,7 @@ impl Step {
     }
 
     fn command(&self, more: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+        let mut command = crate::program();
         command.args(["build", "pool", "--quiet"]).args(more).current_dir(self.0.path());
         command.env_remove("VIRTUAL_ENV").env_remove("WASI_SDK_PATH").env("NO_COLOR", "1");
         command
@@ -353,7 +353,7 @@ impl SpawnPiped for Command {
 
 /// `interlock` with the example machines at hand.
 fn interlock(args: &[&str]) -> Result<Said> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+    let mut command = crate::program();
     let Output { status, stdout, stderr } = command.args(args).current_dir(repository()).output()?;
     Ok(Said { code: status.code(), out: String::from_utf8(stdout)?, err: String::from_utf8(stderr)? })
 }

@@ -10,7 +10,7 @@ use interlock_lab::scenario::{self, Stage, play};
 use interlock_runtime::{EngineOptions, Engines, Library, Wasm};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Each fault, and the promise by which it is found.
@@ -73,7 +73,7 @@ fn cases() -> Result<BTreeSet<String>> {
 
 /// Exit code and standard output of the command, with the gallery in its folder.
 fn interlock(args: &[&str]) -> Result<(Option<i32>, String)> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+    let mut command = crate::program();
     let Output { status, stdout, stderr } = command.args(args).current_dir(root()?).output()?;
     let (out, err) = (String::from_utf8(stdout)?, String::from_utf8(stderr)?);
     ensure!(!out.is_empty(), "interlock {}: {status}\n{err}", args.join(" "));

@@ -9,7 +9,6 @@ use interlock_build::{BuildError, Options, Progress};
 use interlock_lab::scenario::{self, Scenario, Stage, play};
 use interlock_runtime::{EngineOptions, Engines, Library, Wasm};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 mod lines;
@@ -136,8 +135,8 @@ fn speaks(language: Language) -> Result<()> {
 fn searched(machine: &str, language: Language, example: &str) -> Result<Option<(Option<i32>, String)>> {
     let Some(component) = language.component(example)? else { return Ok(None) };
     let machine = interlock_support::guest_folder("faulty").join(machine);
-    let mut explore = Command::new(env!("CARGO_BIN_EXE_interlock"));
-    let output = explore.arg("explore").arg(machine).arg("--component").arg(component).output()?;
+    let mut explore = crate::interlock("", &["explore"]);
+    let output = explore.arg(machine).arg("--component").arg(component).output()?;
     let (out, err) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
     ensure!(!out.is_empty(), "{}\n{err}", output.status);
     Ok(Some((output.status.code(), out)))

@@ -32,11 +32,16 @@ states.shut    = { kind = "rest", on.push = { to = "opening" } }
 states.opening = { after = { wait = "1h", to = "shut" }, on.stop = { to = "shut" } }
 "#;
 
-fn interlock(url: &str, args: &[&str]) -> Command {
+/// The program. What its `test` and `explore` keep is not the developer's.
+fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
-    command.args(args).env("INTERLOCK_URL", url).env("TZ", "UTC").stdin(Stdio::null());
-    // What `test` and `explore` keep is not the developer's.
     command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+fn interlock(url: &str, args: &[&str]) -> Command {
+    let mut command = program();
+    command.args(args).env("INTERLOCK_URL", url).env("TZ", "UTC").stdin(Stdio::null());
     command
 }
 

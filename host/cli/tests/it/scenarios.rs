@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use expect_test::{Expect, expect, expect_file};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 const PUSHED: &str = r#"
 scenario = "a door that was pushed shuts by itself"
@@ -344,7 +344,7 @@ fn a_scenario_is_found_from_where_one_stands() -> Result<()> {
     std::fs::create_dir(&inner)?;
     std::fs::write(inner.join("stopped.scenario.toml"), STOPPED)?;
     let files = |from: &Path, args: &[&str]| -> Result<Vec<String>> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+        let mut command = crate::program();
         let out = command.args(["test", "--json"]).args(args).current_dir(from).output()?.stdout;
         let tested: serde_json::Value = serde_json::from_slice(&out)?;
         let scenarios = tested["machines"][0]["scenarios"].as_array().context("scenarios")?;
@@ -381,7 +381,7 @@ fn wrong_arguments_are_named() -> Result<()> {
 #[test]
 fn whoever_watches_sees_the_next_change() -> Result<()> {
     let folder = folder(&[("pushed", &PUSHED.replace("1h", "30m"))])?;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+    let mut command = crate::program();
     let mut child = command.args(["test", "--watch", "--quiet"]).arg(folder.path()).stdout(Stdio::piped()).spawn()?;
     let mut lines = BufReader::new(child.stdout.take().context("its output")?).lines();
     let mut total = || -> Result<String> {
