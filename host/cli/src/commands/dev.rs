@@ -156,7 +156,11 @@ async fn followed(
         };
         let open = async |at: Option<&str>| client.watch(entity.as_ref(), entity.is_none().then_some(&name), at).await;
         tokio::select! {
-            told = super::watch(None, out, open, super::entity::told) => return told,
+            told = super::watch(None, out, open, super::entity::told) => match told {
+                // Whoever deploys says so, and goes on once it is back; so does this.
+                Err(Failed::Unreachable { .. }) => answers(client).await,
+                told => return told,
+            },
             changed = machine.changed() => if changed.is_err() { return Ok(()) },
         }
     }
