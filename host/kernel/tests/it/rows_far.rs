@@ -56,7 +56,10 @@ fn as_many_rows_as_may_be_are_looked_at_and_not_one_more() {
     assert_eq!((refused.code, refused.subject.as_str()), (Code::Limit, "table jobs"));
     assert_eq!(refused.got, "more, and not enough of them match");
     let sorted = ask(&Filter::default(), &Order { by: OrderBy::Updated, descending: false }, 1, None);
-    assert_eq!(page(&LARGE, &sorted).unwrap_err().code, Code::Limit, "nor to find an order that no index has");
+    let refused = page(&LARGE, &sorted).unwrap_err();
+    assert_eq!(refused.code, Code::Limit, "nor to find an order that no index has");
+    let help = "a filter that compares a field with a value, and an index on that field would help";
+    assert!(refused.expected.ends_with(help), "{}", refused.expected);
 }
 
 #[test]
@@ -79,6 +82,8 @@ fn what_was_found_before_the_bound_is_answered_and_the_next_goes_on_behind_it() 
 #[test]
 fn an_index_is_walked_from_where_the_filter_begins_to_where_it_ends() {
     let by_n = |descending| Order { by: OrderBy::Index(name("by-n")), descending };
+    let whole = page(&LARGE, &ask(&Filter::default(), &by_n(false), 2, None)).unwrap();
+    assert_eq!(keys(&whole), ["k00000", "k00001"], "in its own order no row is looked at that is not answered");
     for (text, expected) in [
         ("row.n gt 9998", "k09999 k10000"),
         ("row.n ge 10000", "k10000"),
@@ -133,6 +138,7 @@ fn a_refusal_says_which_index_would_help() {
         ("row.x eq 1 or row.y exists true", field),
         // As a declaration writes them, and no more than it may have.
         (r#"row.x\.y.z[0] eq 1 and row.row eq 1"#, r"an index on [x\.y.z[0], row.row]"),
+        ("row.rows eq 1 and row.row.x eq 1 and row.row[0] eq 1", "an index on [rows, row.row.x, row.row[0]]"),
         (
             "row.a eq 1 and row.b eq 1 and row.a eq 1 and row.c eq 1 and row.d eq 1 and row.e eq 1",
             "an index on [a, b, c, d]",
