@@ -24,9 +24,6 @@ const LARGE_BYTES: usize = 1 << 20;
 /// A file that holds a scenario ends like this.
 const ENDING: &str = ".scenario.toml";
 
-/// A file that declares a table ends like this.
-const TABLE_ENDING: &str = ".table.toml";
-
 /// A machine's folder and its scenarios.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
@@ -221,8 +218,7 @@ pub(crate) fn manifest(folder: &Path, out: Out) -> Result<Manifest, Failed> {
 
 /// The tables that are declared in a machine's folder; everything that is wrong with them is shown.
 fn tables(folder: &Path, out: Out) -> Result<Vec<Declared>, Failed> {
-    let mut files = entries(folder)?;
-    files.retain(|path| path.is_file() && path.to_string_lossy().ends_with(TABLE_ENDING));
+    let files = input::manifests(folder, input::TABLE_ENDING)?;
     let (mut tables, mut sound) = (Vec::new(), true);
     for file in files {
         let source = input::read(&file)?;

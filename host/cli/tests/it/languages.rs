@@ -5,7 +5,7 @@
 
 use crate::{declared, ending};
 use anyhow::{Context as _, Result, anyhow, ensure};
-use interlock_build::{BuildError, Options, Progress};
+use interlock_build::{BuildError, Language, Options, Progress};
 use interlock_lab::scenario::{self, Scenario, Stage, play};
 use interlock_runtime::{EngineOptions, Engines, Library, Wasm};
 use std::path::{Path, PathBuf};
@@ -13,45 +13,33 @@ use std::sync::{Arc, OnceLock};
 
 mod lines;
 
-/// A language that steps are written in.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Language {
-    Rust,
-    JavaScript,
-    TypeScript,
-    Python,
-    C,
+/// Where the sources of an example are.
+fn folder(language: Language, example: &str) -> PathBuf {
+    let sdk = |language: &str, end: &str| root().join(format!("sdk/{language}/examples/{example}{end}"));
+    match language {
+        Language::Rust => root().join("guests").join(example),
+        Language::JavaScript => sdk("js", ""),
+        Language::TypeScript => sdk("js", "-ts"),
+        Language::Python => sdk("python", ""),
+        Language::C => sdk("c", ""),
+    }
 }
 
-impl Language {
-    /// Where the sources of an example are.
-    fn folder(self, example: &str) -> PathBuf {
-        let sdk = |language: &str, end: &str| root().join(format!("sdk/{language}/examples/{example}{end}"));
-        match self {
-            Language::Rust => root().join("guests").join(example),
-            Language::JavaScript => sdk("js", ""),
-            Language::TypeScript => sdk("js", "-ts"),
-            Language::Python => sdk("python", ""),
-            Language::C => sdk("c", ""),
-        }
+/// The component of an example; none where the tools that build it are not installed, and need not be.
+fn component(language: Language, example: &str) -> Result<Option<PathBuf>> {
+    if language == Language::Rust {
+        return interlock_support::guest(if example == "resize" { "resource" } else { example }).map(Some);
     }
-
-    /// The component of an example; none where the tools that build it are not installed, and need not be.
-    fn component(self, example: &str) -> Result<Option<PathBuf>> {
-        if self == Language::Rust {
-            return interlock_support::guest(if example == "resize" { "resource" } else { example }).map(Some);
+    let (folder, options) = (folder(language, example), Options { progress: Progress::Silent, ..Options::default() });
+    match interlock_build::build(&folder, options) {
+        Ok(built) => Ok(Some(built.path)),
+        Err(missing @ BuildError::Missing { .. }) => {
+            let required = std::env::var("INTERLOCK_TOOLS").is_ok_and(|asked| asked == "required");
+            ensure!(!required, "{missing}");
+            println!("passed over: {missing}");
+            Ok(None)
         }
-        let options = Options { progress: Progress::Silent, ..Options::default() };
-        match interlock_build::build(&self.folder(example), options) {
-            Ok(built) => Ok(Some(built.path)),
-            Err(missing @ BuildError::Missing { .. }) => {
-                let required = std::env::var("INTERLOCK_TOOLS").is_ok_and(|asked| asked == "required");
-                ensure!(!required, "{missing}");
-                println!("passed over: {missing}");
-                Ok(None)
-            }
-            Err(why) => Err(anyhow!("{}: {why}", self.folder(example).display())),
-        }
+        Err(why) => Err(anyhow!("{}: {why}", folder.display())),
     }
 }
 
@@ -113,7 +101,7 @@ fn wrong(scenarios: &[Scenario], stage: &Stage) -> Result<Vec<String>> {
 fn speaks(language: Language) -> Result<()> {
     let (mut played, mut stories) = (0, Vec::new());
     for (example, machine) in [("behaviour", "behaviour"), ("resize", "resource")] {
-        let Some(component) = language.component(example)? else { return Ok(()) };
+        let Some(component) = component(language, example)? else { return Ok(()) };
         let stage = stage(machine, &component)?;
         let mut all = scenarios(&format!("{machine}/scenarios"), &stage)?;
         if example == "behaviour" {
@@ -133,7 +121,7 @@ fn speaks(language: Language) -> Result<()> {
 
 /// A search of a machine of the gallery with the steps of an example: exit code and output.
 fn searched(machine: &str, language: Language, example: &str) -> Result<Option<(Option<i32>, String)>> {
-    let Some(component) = language.component(example)? else { return Ok(None) };
+    let Some(component) = component(language, example)? else { return Ok(None) };
     let machine = interlock_support::guest_folder("faulty").join(machine);
     let mut explore = crate::interlock("", &["explore"]);
     let output = explore.arg(machine).arg("--component").arg(component).output()?;
@@ -184,7 +172,7 @@ fn c_does_what_the_scenarios_say() -> Result<()> {
 fn lines_of_each_level_reach_the_log() -> Result<()> {
     use Language::{C, JavaScript, Python, Rust, TypeScript};
     for language in [Rust, JavaScript, TypeScript, Python, C] {
-        lines::reach_the_log(language).with_context(|| language.folder("behaviour").display().to_string())?;
+        lines::reach_the_log(language).with_context(|| folder(language, "behaviour").display().to_string())?;
     }
     Ok(())
 }

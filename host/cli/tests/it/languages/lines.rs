@@ -35,7 +35,7 @@ impl Visit for Text {
 
 /// The lines of the behaviour `log`, and what one that asks twice says it heard.
 pub(super) fn reach_the_log(language: Language) -> Result<()> {
-    let Some(component) = language.component("behaviour")? else { return Ok(()) };
+    let Some(component) = super::component(language, "behaviour")? else { return Ok(()) };
     let stage = stage("behaviour", &component)?;
     let all = scenarios("behaviour/scenarios", &stage)?;
     let lines = Lines::default();
